@@ -1,0 +1,103 @@
+"""Every error the engine raises: one family, a stable code each, attributes instead of text to parse."""
+
+
+class SelectorError(Exception):
+    """Something the engine was asked to do cannot be done as asked."""
+
+    code = "selector_error"
+
+
+class InvalidConfig(SelectorError):
+    """A setting has a value that means nothing here."""
+
+    code = "invalid_config"
+
+    def __init__(self, setting: str, found: object, wanted: str) -> None:
+        self.setting, self.found, self.wanted = setting, found, wanted
+        super().__init__(f"{setting} is {found!r}; it must be {wanted}.")
+
+
+class CalibrationSetTooSmall(SelectorError):
+    """The calibration set has too few questions for the wanted alpha."""
+
+    code = "calibration_set_too_small"
+
+    def __init__(self, *, n: int, alpha: str, n_wanted: int) -> None:
+        self.n, self.alpha, self.n_wanted = n, alpha, n_wanted
+        super().__init__(
+            f"The calibration set has {n} questions; alpha = {alpha} needs at least {n_wanted}. "
+            "Add calibration questions or raise alpha."
+        )
+
+
+class PoolTooSmall(SelectorError):
+    """The pool has fewer eligible questions than the budget asks for."""
+
+    code = "pool_too_small"
+
+    def __init__(self, *, n_eligible: int, n_questions: int, budget: int) -> None:
+        self.n_eligible, self.n_questions, self.budget = n_eligible, n_questions, budget
+        super().__init__(
+            f"The pool has {n_questions} questions, {n_eligible} of them eligible; the budget asks for {budget}. "
+            "Lower the budget or add questions."
+        )
+
+
+class FingerprintMismatch(SelectorError):
+    """Pool and calibration answers were generated with different settings, so the threshold would mean nothing."""
+
+    code = "fingerprint_mismatch"
+
+    def __init__(self, *, pool: str, calibration: str, differences: str = "") -> None:
+        self.pool, self.calibration, self.differences = pool, calibration, differences
+        detail = f" ({differences})" if differences else ""
+        super().__init__(
+            f"The pool was generated with settings {pool}, the calibration set with {calibration}{detail}. "
+            "Generate both with the same model and settings."
+        )
+
+
+class InvalidRow(SelectorError):
+    """A row of an input file cannot be used."""
+
+    code = "invalid_row"
+
+    def __init__(self, *, path: str, line: int, row_code: str, message: str) -> None:
+        self.path, self.line, self.row_code, self.message = path, line, row_code, message
+        super().__init__(f"{path}, line {line}: {message}")
+
+
+class EngineError(SelectorError):
+    """A model could not be reached, loaded or asked."""
+
+    code = "engine_error"
+
+
+class ModelNotFound(EngineError):
+    """There is no such model where it was looked for."""
+
+    code = "model_not_found"
+
+    def __init__(self, *, model: str, where: str, available: str = "") -> None:
+        self.model, self.where, self.available = model, where, available
+        hint = f" Available there: {available}." if available else ""
+        super().__init__(f"No model {model!r} at {where}.{hint} Check the name and the revision.")
+
+
+class EngineUnavailable(EngineError):
+    """The model server did not answer, or kept failing after every retry."""
+
+    code = "engine_unavailable"
+
+    def __init__(self, *, where: str, reason: str) -> None:
+        self.where, self.reason = where, reason
+        super().__init__(
+            f"The model server at {where} did not answer: {reason}. "
+            "Start it or check the address; everything answered so far is kept, so run the same command again."
+        )
+
+
+class Stopped(SelectorError):
+    """The work was asked to stop; what was finished is kept."""
+
+    code = "stopped"

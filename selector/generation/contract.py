@@ -1,0 +1,101 @@
+"""What every engine does: take requests as token ids or text, give completions back as they finish."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Protocol
+
+
+class CompletionKind(StrEnum):
+    """What a completion was asked for."""
+
+    OUTCOME = "outcome"  # one sampled rollout
+    TRAJECTORY = "trajectory"  # the greedy chain that is cut
+    PROBE = "probe"  # the answer forced at a cut
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """A question as the model is asked it."""
+
+    uid: str
+    text: str
+    choices: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class SamplingSettings:
+    """How answers are sampled. All of it is part of the generation fingerprint."""
+
+    temperature: float = 0.6
+    top_p: float = 1.0
+    max_tokens: int = 2048  # of a rollout and of the trajectory
+    probe_max_tokens: int = 64
+
+
+@dataclass(frozen=True)
+class Request:
+    """One completion to make.
+
+    ``index`` tells completions of one question and kind apart: 0..n-1 for outcomes, 0 for the trajectory, and for
+    a probe the number of trajectory tokens it keeps (so that equal cuts are asked once, whatever n_P is).
+    A probe carries the ids (and text) of the whole trajectory; the engine cuts it.
+    """
+
+    prompt: Prompt
+    kind: CompletionKind
+    index: int
+    trajectory_ids: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Completion:
+    """What the model wrote, as it wrote it; answers are read from it later, so that a better reader costs nothing."""
+
+    uid: str
+    kind: CompletionKind
+    index: int
+    text: str  # of a probe: what follows the prefilled "\\boxed{"
+    n_tokens: int
+    n_prompt_tokens: int
+    finish_reason: str  # "stop" or "length"; never mixed with the answer
+    token_ids: tuple[int, ...] = ()  # kept for trajectories only: probes are cut from them
+
+
+@dataclass(frozen=True)
+class SetAside:
+    """A question that cannot be asked: named and counted, and it does not fail the batch."""
+
+    uid: str
+    code: str  # "prompt_too_long", ...
+    message: str
+
+
+class Engine(Protocol):
+    """A model that answers requests. Implementations: transformers_local, openai_http, scripted."""
+
+    def fingerprint(self, settings: SamplingSettings) -> str:
+        """Hash what answers depend on: weights revision, tokenizer and template, prompt and probe layout version,
+        temperature, top_p, token limits, dtype, engine family. Never the URL, n, seed or batch size."""
+        ...
+
+    def describe(self, settings: SamplingSettings) -> Mapping[str, object]:
+        """The parts of the fingerprint by name, for reports and for saying what differs."""
+        ...
+
+    def set_aside(self, prompts: Sequence[Prompt], settings: SamplingSettings) -> list[SetAside]:
+        """Name the prompts too long for the model, by length on the rendered template."""
+        ...
+
+    def complete(self, requests: Sequence[Request], settings: SamplingSettings, seed: int) -> Iterator[Completion]:
+        """Yield one completion per request as they finish, in any order.
+
+        Raises EngineUnavailable when the model cannot be asked any more; what was yielded stays good.
+        """
+        ...
+
+    def close(self) -> None:
+        """Free the model or the connections."""
+        ...
