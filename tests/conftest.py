@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 import pytest
-from pytest_socket import disable_socket, socket_allow_hosts
+from pytest_socket import socket_allow_hosts
 
 ROOT = Path(__file__).resolve().parent.parent
 SHARED_DATA = ROOT.parent / "shared" / "data"
@@ -22,7 +22,6 @@ def skip_or_fail(reason: str) -> None:
 
 @pytest.fixture(autouse=True)
 def _no_network_outside_loopback():
-    disable_socket(allow_unix_socket=True)
     socket_allow_hosts(["127.0.0.1", "localhost", "::1"], allow_unix_socket=True)
 
 
