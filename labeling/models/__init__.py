@@ -1,5 +1,5 @@
 from labeling.models.datasets import DatasetSnapshot, Export
-from labeling.models.evidence import Embedding, PolicyModel, RecordedVotes, StoredCompletion, StoredVerdict
+from labeling.models.evidence import Embedding, GenerationSettings, PolicyModel, RecordedVotes, StoredCompletion, StoredVerdict
 from labeling.models.people import Invitation, Membership, Role, User
 from labeling.models.pools import Guideline, Pool
 from labeling.models.questions import AnswerKind, CalibrationItem, CalibrationSet, ImportBatch, Question
@@ -29,6 +29,7 @@ __all__ = [
     "DatasetSnapshot",
     "Embedding",
     "Export",
+    "GenerationSettings",
     "GoldAnswer",
     "Guideline",
     "ImportBatch",

@@ -30,8 +30,10 @@ class PolicyModel(models.Model):
     model = models.CharField(max_length=300, help_text="Hub name, path, or assay-tiny (demo only).")
     base_url = models.CharField(max_length=300, blank=True)
     api_key_env = models.CharField(max_length=100, blank=True, help_text="Name of the variable that holds the key.")
-    temperature = models.FloatField(default=0.6)
-    top_p = models.FloatField(default=1.0)
+    temperature = models.FloatField(
+        null=True, blank=True, help_text="Empty: as the model's authors recommend, else 0.6."
+    )
+    top_p = models.FloatField(null=True, blank=True, help_text="Empty: as the model's authors recommend, else 1.")
     max_tokens = models.PositiveIntegerField(default=2048)
     probe_max_tokens = models.PositiveIntegerField(default=64)
     options = models.JSONField(default=dict, blank=True, help_text="Engine options, such as batch_size, dtype, tokenizer.")
@@ -49,6 +51,14 @@ class PolicyModel(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+
+class GenerationSettings(models.Model):
+    """What a generation fingerprint stands for, so that people can be told in what two of them differ."""
+
+    fingerprint = models.CharField(max_length=64, primary_key=True)
+    parts = models.JSONField(help_text="Weights, template, temperature and so on, by name.")
+    created_at = models.DateTimeField(auto_now_add=True)
 
 
 class StoredCompletion(models.Model):
