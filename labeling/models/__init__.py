@@ -1,5 +1,12 @@
 from labeling.models.datasets import DatasetSnapshot, Export
-from labeling.models.evidence import Embedding, GenerationSettings, PolicyModel, RecordedVotes, StoredCompletion, StoredVerdict
+from labeling.models.evidence import (
+    Embedding,
+    GenerationSettings,
+    PolicyModel,
+    RecordedVotes,
+    StoredCompletion,
+    StoredVerdict,
+)
 from labeling.models.people import Invitation, Membership, Role, User
 from labeling.models.pools import Guideline, Pool
 from labeling.models.questions import AnswerKind, CalibrationItem, CalibrationSet, ImportBatch, Question

@@ -36,7 +36,9 @@ class PolicyModel(models.Model):
     top_p = models.FloatField(null=True, blank=True, help_text="Empty: as the model's authors recommend, else 1.")
     max_tokens = models.PositiveIntegerField(default=2048)
     probe_max_tokens = models.PositiveIntegerField(default=64)
-    options = models.JSONField(default=dict, blank=True, help_text="Engine options, such as batch_size, dtype, tokenizer.")
+    options = models.JSONField(
+        default=dict, blank=True, help_text="Engine options, such as batch_size, dtype, tokenizer."
+    )
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="+", null=True)
     created_at = models.DateTimeField(auto_now_add=True)
 
@@ -79,7 +81,8 @@ class StoredCompletion(models.Model):
     class Meta:
         constraints = [
             UniqueConstraint(
-                fields=["generation_fingerprint", "question_fingerprint", "kind", "index"], name="completion_stored_once"
+                fields=["generation_fingerprint", "question_fingerprint", "kind", "index"],
+                name="completion_stored_once",
             )
         ]
 

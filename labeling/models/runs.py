@@ -50,7 +50,9 @@ class SelectionRun(models.Model):
     question_limit = models.PositiveIntegerField(null=True, blank=True)
     status = models.CharField(max_length=20, choices=Status.choices, default=Status.QUEUED)
     stage = models.CharField(max_length=40, blank=True)
-    stages = models.JSONField(default=list, blank=True, help_text="Per stage: name, done, total, done_before, started_at, seconds.")
+    stages = models.JSONField(
+        default=list, blank=True, help_text="Per stage: name, done, total, done_before, started_at, seconds."
+    )
     cancel_requested = models.BooleanField(default=False)
     lease_token = models.CharField(max_length=32, blank=True)
     lease_until = models.DateTimeField(null=True, blank=True)
@@ -84,7 +86,8 @@ class SelectionRun(models.Model):
             ),
             models.CheckConstraint(
                 name="run_lease_token_and_time_go_together",
-                condition=Q(lease_token="", lease_until__isnull=True) | (~Q(lease_token="") & Q(lease_until__isnull=False)),
+                condition=Q(lease_token="", lease_until__isnull=True)
+                | (~Q(lease_token="") & Q(lease_until__isnull=False)),
             ),
         ]
 
