@@ -66,7 +66,6 @@ class GenerationSettings(models.Model):
 class StoredCompletion(models.Model):
     """One completion as the model wrote it. Shared by every run that samples the same way; never changed."""
 
-    question_uid = models.CharField(max_length=200)
     question_fingerprint = models.CharField(max_length=64)
     generation_fingerprint = models.CharField(max_length=64)
     kind = models.CharField(max_length=20)  # outcome, trajectory, probe

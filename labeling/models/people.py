@@ -1,5 +1,8 @@
 """Who may do what: users, their roles per pool, and invitations to join."""
 
+from datetime import datetime
+from typing import Any
+
 from django.conf import settings
 from django.contrib.auth.models import AbstractUser
 from django.db import models
@@ -18,6 +21,13 @@ class Role(models.TextChoices):
     ADJUDICATOR = "adjudicator", "Adjudicator"
 
 
+class MembershipQuerySet(models.QuerySet["Membership"]):
+    def of(self, user: Any, *roles: Role) -> "MembershipQuerySet":
+        """The user's memberships, in the given roles or in any."""
+        mine = self.filter(user=user)
+        return mine.filter(role__in=roles) if roles else mine
+
+
 class Membership(models.Model):
     """A person's role in a pool."""
 
@@ -26,11 +36,19 @@ class Membership(models.Model):
     role = models.CharField(max_length=20, choices=Role.choices)
     created_at = models.DateTimeField(auto_now_add=True)
 
+    objects = MembershipQuerySet.as_manager()
+
     class Meta:
         constraints = [UniqueConstraint(fields=["pool", "user", "role"], name="membership_one_per_role")]
 
     def __str__(self) -> str:
         return f"{self.user} is {self.role} of {self.pool}"
+
+
+class InvitationQuerySet(models.QuerySet["Invitation"]):
+    def open_at(self, now: datetime) -> "InvitationQuerySet":
+        """Invitations that can still be accepted."""
+        return self.filter(accepted_at__isnull=True, revoked_at__isnull=True, expires_at__gt=now)
 
 
 class Invitation(models.Model):
@@ -46,6 +64,8 @@ class Invitation(models.Model):
     accepted_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="+", null=True, blank=True)
     accepted_at = models.DateTimeField(null=True, blank=True)
     revoked_at = models.DateTimeField(null=True, blank=True)
+
+    objects = InvitationQuerySet.as_manager()
 
     class Meta:
         constraints = [

@@ -1,10 +1,39 @@
 """Who did what, when. Append-only."""
 
+from typing import Any, NoReturn
+
 from django.conf import settings
 from django.db import models
 
 
-class AuditEvent(models.Model):
+class AppendOnlyQuerySet(models.QuerySet[Any]):
+    """Rows that may be added and read."""
+
+    def update(self, **kwargs: Any) -> NoReturn:
+        raise TypeError(f"{self.model.__name__} is append-only.")
+
+    def delete(self) -> NoReturn:
+        raise TypeError(f"{self.model.__name__} is append-only.")
+
+
+class AppendOnly(models.Model):
+    """A fact: written once, never changed or deleted by our code."""
+
+    objects = AppendOnlyQuerySet.as_manager()
+
+    class Meta:
+        abstract = True
+
+    def save(self, *args: Any, **kwargs: Any) -> None:
+        if not self._state.adding:
+            raise TypeError(f"{type(self).__name__} is append-only.")
+        super().save(*args, **kwargs)
+
+    def delete(self, *args: Any, **kwargs: Any) -> NoReturn:
+        raise TypeError(f"{type(self).__name__} is append-only.")
+
+
+class AuditEvent(AppendOnly):
     """One thing that somebody did."""
 
     actor = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="+", null=True)

@@ -2,9 +2,15 @@
 
 import uuid
 
+from datetime import datetime
+from typing import Any
+
 from django.conf import settings
 from django.db import models
-from django.db.models import Q, UniqueConstraint
+from django.db.models import Exists, OuterRef, Q, UniqueConstraint
+
+from labeling.models.people import Role
+from labeling.models.records import AppendOnly
 
 
 class Budget(models.Model):
@@ -23,15 +29,38 @@ class Budget(models.Model):
         return self.name
 
 
+class BudgetUnitQuerySet(models.QuerySet["BudgetUnit"]):
+    def free(self) -> "BudgetUnitQuerySet":
+        """Units that no slot has taken; a void slot gives its unit back."""
+        return self.filter(~Exists(Slot.objects.filter(unit=OuterRef("pk")).exclude(state=Slot.State.VOID)))
+
+
 class BudgetUnit(models.Model):
     """One human answer that has been paid for in advance."""
 
     budget = models.ForeignKey(Budget, models.CASCADE, related_name="units")
     number = models.PositiveIntegerField()
 
+    objects = BudgetUnitQuerySet.as_manager()
+
     class Meta:
         ordering = ["budget", "number"]
         constraints = [UniqueConstraint(fields=["budget", "number"], name="unit_number_once_per_budget")]
+
+
+class RoundQuerySet(models.QuerySet["Round"]):
+    def in_pool(self, pool: Any) -> "RoundQuerySet":
+        return self.filter(run__pool=pool)
+
+    def visible_to(self, user: Any) -> "RoundQuerySet":
+        """Rounds of the pools in which the user has any role; all of them for a superuser."""
+        return self if user.is_superuser else self.filter(run__pool__memberships__user=user).distinct()
+
+    def managed_by(self, user: Any) -> "RoundQuerySet":
+        """Rounds of the pools that the user manages; all of them for a superuser."""
+        if user.is_superuser:
+            return self
+        return self.filter(run__pool__memberships__user=user, run__pool__memberships__role=Role.MANAGER)
 
 
 class Round(models.Model):
@@ -42,6 +71,12 @@ class Round(models.Model):
         PAUSED = "paused", "Paused"
         CLOSED = "closed", "Closed"
 
+    ALLOWED_TRANSITIONS = {
+        Status.LIVE: {Status.PAUSED, Status.CLOSED},
+        Status.PAUSED: {Status.LIVE, Status.CLOSED},
+        Status.CLOSED: set(),
+    }
+
     run = models.ForeignKey("labeling.SelectionRun", models.PROTECT, related_name="rounds")
     budget = models.ForeignKey(Budget, models.PROTECT, related_name="rounds")
     overlap = models.PositiveIntegerField(default=1, help_text="Independent answers per question.")
@@ -51,18 +86,41 @@ class Round(models.Model):
     created_at = models.DateTimeField(auto_now_add=True)
     closed_at = models.DateTimeField(null=True, blank=True)
 
+    objects = RoundQuerySet.as_manager()
+
     class Meta:
         ordering = ["-created_at"]
         constraints = [
             models.CheckConstraint(name="round_overlap_at_least_one", condition=Q(overlap__gte=1)),
+            models.CheckConstraint(
+                name="round_closed_has_time",
+                condition=Q(status="closed", closed_at__isnull=False) | (~Q(status="closed") & Q(closed_at__isnull=True)),
+            ),
         ]
 
     def __str__(self) -> str:
         return f"Round {self.pk}"
 
+    @property
+    def pool(self) -> Any:
+        """The pool whose questions are being labeled."""
+        return self.run.pool
+
 
 class SlotQuerySet(models.QuerySet["Slot"]):
-    def open_at(self, now) -> "SlotQuerySet":
+    def held_by(self, user: Any) -> "SlotQuerySet":
+        """Slots the user holds now, also past their time as long as nobody else has claimed them."""
+        return self.filter(holder=user, state=Slot.State.LEASED)
+
+    def shown_to(self, user: Any) -> "SlotQuerySet":
+        """Slots whose question the user has been shown: held, done, given back, or lost to somebody else.
+
+        The queryset of the pages that take in typed work: a late answer or draft must still find its slot.
+        """
+        drafts = Draft.objects.filter(author=user, round=OuterRef("round"), question=OuterRef("question"))
+        return self.filter(Exists(drafts))
+
+    def open_at(self, now: datetime) -> "SlotQuerySet":
         """Slots anyone eligible may claim: open, or held under a lease that has run out."""
         return self.filter(Q(state=Slot.State.OPEN) | Q(state=Slot.State.LEASED, lease_until__lte=now))
 
@@ -89,8 +147,6 @@ class Slot(models.Model):
     holder = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="slots", null=True, blank=True)
     lease_until = models.DateTimeField(null=True, blank=True)
     claimed_at = models.DateTimeField(null=True, blank=True)
-    draft = models.JSONField(default=dict, blank=True, help_text="What the holder has typed so far.")
-    draft_saved_at = models.DateTimeField(null=True, blank=True)
 
     objects = SlotQuerySet.as_manager()
 
@@ -109,6 +165,9 @@ class Slot(models.Model):
                 condition=Q(purpose="adjudication") & ~Q(state="void"),
                 name="slot_one_adjudication_per_question",
             ),
+            UniqueConstraint(
+                fields=["round", "purpose", "holder"], condition=Q(state="leased"), name="slot_one_held_at_a_time"
+            ),
             models.CheckConstraint(
                 name="slot_open_has_no_holder",
                 condition=Q(state="open", holder__isnull=True, lease_until__isnull=True) | ~Q(state="open"),
@@ -117,7 +176,37 @@ class Slot(models.Model):
                 name="slot_leased_has_holder_and_time",
                 condition=Q(state="leased", holder__isnull=False, lease_until__isnull=False) | ~Q(state="leased"),
             ),
+            models.CheckConstraint(
+                name="slot_done_has_holder", condition=Q(state="done", holder__isnull=False) | ~Q(state="done")
+            ),
         ]
+
+    @property
+    def pool(self) -> Any:
+        """The pool of the slot's question."""
+        return self.round.run.pool
+
+    @property
+    def is_adjudication(self) -> bool:
+        return self.purpose == self.Purpose.ADJUDICATION
+
+
+class Draft(models.Model):
+    """What a person has typed so far for a question of a round.
+
+    It begins, empty, when the question is first shown to them, and stays when the slot goes to somebody else: nobody
+    sees another's draft, and nothing typed is lost.
+    """
+
+    round = models.ForeignKey(Round, models.CASCADE, related_name="drafts")
+    question = models.ForeignKey("labeling.Question", models.CASCADE, related_name="drafts")
+    author = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="drafts")
+    content = models.JSONField(default=dict, blank=True)
+    opened_at = models.DateTimeField(auto_now_add=True)
+    saved_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        constraints = [UniqueConstraint(fields=["round", "question", "author"], name="draft_one_per_person")]
 
 
 class Skip(models.Model):
@@ -144,7 +233,7 @@ class UnanswerableReason(models.TextChoices):
     BROKEN_TEXT = "broken_text", "Broken text"
 
 
-class Annotation(models.Model):
+class Annotation(AppendOnly):
     """One person's final word on one slot. Never edited; a revision is a new row."""
 
     slot = models.ForeignKey(Slot, models.PROTECT, related_name="annotations")
@@ -172,7 +261,7 @@ class Annotation(models.Model):
         ]
 
 
-class Adjudication(models.Model):
+class Adjudication(AppendOnly):
     """The adjudicator's decision on a disagreement. Never edited."""
 
     slot = models.OneToOneField(Slot, models.PROTECT, related_name="adjudication")
