@@ -126,7 +126,8 @@ class Pick(models.Model):
     acquisition_score = models.FloatField()
     prediction_set = models.JSONField(default=list, help_text="Answers with their frequencies.")
     tied_with = models.PositiveIntegerField(default=0)
-    tie_break = models.CharField(max_length=200, blank=True)
+    tie_break = models.CharField(max_length=40, blank=True, help_text="What decided against the next of the tied.")
+    taken_by = models.CharField(max_length=20, help_text="cluster: the best of its own; global_order: of all the rest.")
 
     class Meta:
         ordering = ["run", "rank"]
