@@ -1,0 +1,31 @@
+"""The registry of strategies. A key is stored with every run, so it never changes."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from selector.strategies.const import ConformalSetSizeByCluster
+from selector.strategies.contract import PoolScores, Strategy
+from selector.strategies.entropy import VoteEntropy
+from selector.strategies.random import RandomBaseline
+from selector.strategies.v1 import RandomByCluster
+from selector.strategies.v2 import ConformalSetSize
+from selector.strategies.v3 import VoteEntropyByCluster
+from selector.strategies.v4 import ConformalSetSizeTwoByCluster
+from selector.strategies.v5 import ConformalSetSizeOfOutcomes
+from selector.strategies.v6 import ConformalSetSizeOfProbes
+
+STRATEGIES: Mapping[str, type[Strategy]] = MappingProxyType(
+    {
+        "const": ConformalSetSizeByCluster,
+        "random": RandomBaseline,
+        "entropy": VoteEntropy,
+        "v1": RandomByCluster,
+        "v2": ConformalSetSize,
+        "v3": VoteEntropyByCluster,
+        "v4": ConformalSetSizeTwoByCluster,
+        "v5": ConformalSetSizeOfOutcomes,
+        "v6": ConformalSetSizeOfProbes,
+    }
+)
+
+__all__ = ["STRATEGIES", "PoolScores", "Strategy"]

@@ -1,0 +1,157 @@
+"""The settings of a selection run: one frozen value that checks itself and has a fingerprint."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields, replace
+from fractions import Fraction
+from types import MappingProxyType
+
+from selector.errors import InvalidConfig
+
+RULES: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "grouping": ("equivalence", "exact_string"),  # when two answers are one
+        "unread": ("symbol", "dropped"),  # a completion without an answer: one more symbol, or not a vote
+        "absent_truth": ("infinite", "zero_frequency"),  # nonconformity of a truth that was never generated
+        "quantile": ("exact_rank", "numpy_higher"),  # how q_hat is read off the sorted scores
+        "ties": ("probes", "file_order"),  # what decides between equal acquisition scores
+    }
+)
+
+PRESETS: Mapping[str, Mapping[str, object]] = MappingProxyType(
+    {
+        "recommended": {},
+        "paper": {"grouping": "exact_string", "unread": "dropped", "min_readable": 0.0},
+        "reference": {
+            "grouping": "exact_string",
+            "unread": "dropped",
+            "absent_truth": "zero_frequency",
+            "quantile": "numpy_higher",
+            "ties": "file_order",
+            "min_readable": 0.0,
+            "exclude_calibration": False,
+            "seed": 42,
+        },
+    }
+)
+
+
+@dataclass(frozen=True)
+class SelectionConfig:
+    """How questions are scored and picked. Build it with ``SelectionConfig.preset(name, budget=8)``.
+
+    ``alpha`` is the miscoverage level as a decimal string, so that ranks are computed exactly; ``lam`` weighs the
+    entropy in the nonconformity score. ``n_clusters`` None means one cluster for each pick. ``min_readable`` is the
+    share of a question's answers that must be readable for it to be picked. ``exclude_calibration`` keeps pool
+    questions that are also in the calibration set from being picked. The rule switches are listed in ``RULES``.
+    Raises InvalidConfig for a value that means nothing.
+    """
+
+    budget: int
+    preset_name: str = "recommended"
+    strategy: str = "const"
+    alpha: str = "0.1"
+    lam: float = 0.02
+    n_outcomes: int = 20
+    n_probes: int = 20
+    n_clusters: int | None = None
+    seed: int = 0
+    min_readable: float = 0.5
+    exclude_calibration: bool = True
+    grouping: str = "equivalence"
+    unread: str = "symbol"
+    absent_truth: str = "infinite"
+    quantile: str = "exact_rank"
+    ties: str = "probes"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "alpha", _decimal_text(self.alpha))
+        object.__setattr__(self, "lam", _number("lam", self.lam))
+        object.__setattr__(self, "min_readable", _number("min_readable", self.min_readable))
+        _check_whole("budget", self.budget, at_least=1)
+        _check_whole("n_outcomes", self.n_outcomes, at_least=0)
+        _check_whole("n_probes", self.n_probes, at_least=0)
+        _check_whole("seed", self.seed, at_least=0)
+        if self.n_outcomes + self.n_probes == 0:
+            raise InvalidConfig("n_outcomes", 0, "at least 1 where there are no probes")
+        if self.n_clusters is not None:
+            _check_whole("n_clusters", self.n_clusters, at_least=1)
+        if not 0 <= self.lam < float("inf"):
+            raise InvalidConfig("lam", self.lam, "a number from 0")
+        if not 0 <= self.min_readable <= 1:
+            raise InvalidConfig("min_readable", self.min_readable, "a share between 0 and 1")
+        if self.preset_name not in PRESETS:
+            raise InvalidConfig("preset", self.preset_name, f"one of {', '.join(PRESETS)}")
+        for name, choices in RULES.items():
+            if getattr(self, name) not in choices:
+                raise InvalidConfig(name, getattr(self, name), f"one of {', '.join(choices)}")
+        from selector.strategies import STRATEGIES  # strategies are written against this module
+
+        if self.strategy not in STRATEGIES:
+            raise InvalidConfig("strategy", self.strategy, f"one of {', '.join(STRATEGIES)}")
+
+    @classmethod
+    def preset(cls, name: str = "recommended", **overrides: object) -> SelectionConfig:
+        """Return the named preset with some settings replaced; None leaves a setting as the preset has it."""
+        if name not in PRESETS:
+            raise InvalidConfig("preset", name, f"one of {', '.join(PRESETS)}")
+        given = {key: value for key, value in overrides.items() if value is not None}
+        return cls.from_json({"preset_name": name, **PRESETS[name], **given})
+
+    @property
+    def alpha_fraction(self) -> Fraction:
+        """The miscoverage level as an exact number."""
+        return Fraction(self.alpha)
+
+    def replace(self, **changes: object) -> SelectionConfig:
+        """Return a copy with some settings changed, checked again."""
+        return replace(self, **changes)  # type: ignore[arg-type]
+
+    def to_json(self) -> dict[str, object]:
+        """Return the settings as plain JSON values."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, object]) -> SelectionConfig:
+        """Read settings back; a name it does not know is an error, so that no typing mistake passes silently."""
+        known = {field.name for field in fields(cls)}
+        for name in data:
+            if name not in known:
+                raise InvalidConfig(name, data[name], f"one of the settings {', '.join(sorted(known))}")
+        if "budget" not in data:
+            raise InvalidConfig("budget", None, "a whole number from 1")
+        return cls(**dict(data))  # type: ignore[arg-type]
+
+    def fingerprint(self) -> str:
+        """Hash every setting: equal fingerprints select equally from equal evidence."""
+        return hashlib.sha256(json.dumps(self.to_json(), sort_keys=True).encode()).hexdigest()[:16]
+
+
+def _decimal_text(alpha: object) -> str:
+    wanted = "a decimal number between 0 and 1, such as 0.1"
+    text = str(alpha).strip() if isinstance(alpha, str | int | float) and not isinstance(alpha, bool) else ""
+    if not re.fullmatch(r"\d*\.?\d+(e-?\d{1,2})?", text, re.ASCII | re.IGNORECASE) or not 0 < Fraction(text) < 1:
+        raise InvalidConfig("alpha", alpha, wanted)
+    exact = Fraction(text)
+    digits = 1
+    while (exact * 10**digits).denominator != 1:
+        digits += 1
+    return f"0.{exact.numerator * 10**digits // exact.denominator:0{digits}d}"
+
+
+def _number(name: str, value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        raise InvalidConfig(name, value, "a number")
+    try:
+        return float(value)
+    except ValueError:
+        raise InvalidConfig(name, value, "a number") from None
+
+
+def _check_whole(name: str, value: object, *, at_least: int) -> None:
+    if isinstance(value, bool) or not isinstance(value, int) or value < at_least:
+        raise InvalidConfig(name, value, f"a whole number from {at_least}")

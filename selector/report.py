@@ -1,0 +1,160 @@
+"""What a selection run says about itself: the report's parts, as plain JSON values."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from math import isinf
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from selector.config import SelectionConfig
+from selector.conformal import (
+    check_coverage,
+    compare_questions,
+    is_degenerate,
+    share_of_full_sets,
+    smallest_useful_alpha,
+)
+from selector.pipeline import Calibration
+from selector.seeds import question_rng
+from selector.strategies import PoolScores
+from selector.votes import QuestionVotes
+
+CHOSEN_AFTER = "chosen after seeing the data"
+WEAK_SHARE = 0.25  # of calibration truths never generated, or of answers unread: from here on a warning says so
+
+
+def describe_calibration(
+    calibration: Calibration, scores: PoolScores, is_eligible: NDArray[np.bool_], config: SelectionConfig
+) -> dict[str, object]:
+    """Return the threshold's evidence: sizes, whether it is degenerate and what would not be, the coverage check.
+
+    Degenerate: at least half of the eligible questions with two or more answers have every answer in their set.
+    """
+    worst = scores.worst_score[is_eligible & (scores.n_distinct >= 2)]
+    degenerate = is_degenerate(worst, calibration.q_hat)
+    useful = None
+    if degenerate:
+        useful = smallest_useful_alpha(
+            calibration.nonconformity_scores, worst, above=config.alpha_fraction, quantile=config.quantile
+        )
+    coverage = check_coverage(
+        calibration.nonconformity_scores,
+        calibration.is_absent,
+        config.alpha_fraction,
+        quantile=config.quantile,
+        rng=question_rng(config.seed, "coverage_check", ""),
+    )
+    return {
+        "n": calibration.n,
+        "n_absent": calibration.n_absent,
+        "n_dropped": calibration.n_dropped,
+        "smallest_attainable_alpha": float(calibration.smallest_attainable_alpha),
+        "degenerate": degenerate,
+        "share_of_full_sets": share_of_full_sets(worst, calibration.q_hat),
+        "smallest_useful_alpha": None if useful is None else {"alpha": useful, "note": CHOSEN_AFTER},
+        "coverage_check": coverage,
+    }
+
+
+def compare(pool: PoolScores, calibration: PoolScores) -> dict[str, object]:
+    """Return the label-free comparison of pool and calibration questions."""
+    names = ("max_frequency", "entropy", "unread_share")
+    return compare_questions(
+        {name: getattr(pool, name) for name in names}, {name: getattr(calibration, name) for name in names}
+    )
+
+
+def set_size_histogram(set_size: NDArray[np.int64]) -> dict[str, int]:
+    """Return how many questions have a set of each size, for the sizes that occur."""
+    sizes, counts = np.unique(set_size, return_counts=True)
+    return {str(size): count for size, count in zip(sizes.tolist(), counts.tolist(), strict=True)}
+
+
+def describe_pool(scores: PoolScores, reasons: Mapping[str, str]) -> dict[str, object]:
+    """Return the pool's size and which questions could not be picked, by reason, named and counted."""
+    ineligible: dict[str, list[str]] = {}
+    for uid, reason in sorted(reasons.items()):
+        ineligible.setdefault(reason, []).append(uid)
+    return {
+        "n": len(scores.table),
+        "n_eligible": len(scores.table) - len(reasons),
+        "unread_share": float(np.mean(scores.unread_share)),
+        "ineligible": {reason: {"n": len(uids), "ids": uids} for reason, uids in sorted(ineligible.items())},
+    }
+
+
+def warnings_of(report: Mapping[str, Any], calibration: Calibration, config: SelectionConfig) -> list[dict[str, str]]:
+    """Return what a reader of the report must know before trusting it: a code and a sentence each."""
+    found: list[dict[str, str]] = []
+    described, pool, comparison = report["calibration"], report["pool"], report["comparison"]
+    smallest = float(calibration.smallest_attainable_alpha)
+
+    def warn(code: str, message: str) -> None:
+        found.append({"code": code, "message": message})
+
+    if isinf(calibration.q_hat):
+        warn(
+            "q_hat_infinite",
+            f"At alpha {config.alpha} the threshold is infinite: {calibration.n_absent} of {calibration.n} calibration "
+            f"truths were never generated, so the wanted coverage cannot be had. "
+            f"The smallest attainable alpha is {smallest:.4g}.",
+        )
+    if described["degenerate"]:
+        useful = described["smallest_useful_alpha"]
+        hint = f" From alpha {useful['alpha']} on it would not be ({CHOSEN_AFTER})." if useful else ""
+        warn(
+            "degenerate_calibration",
+            f"The calibration is degenerate: {described['share_of_full_sets']:.0%} of the eligible questions with two "
+            f"or more answers have every answer in their prediction set, so set size only counts distinct answers "
+            f"({calibration.n_absent} absent truths, smallest attainable alpha {smallest:.4g}).{hint}",
+        )
+    if calibration.n_absent >= WEAK_SHARE * calibration.n:
+        warn(
+            "weak_model",
+            f"The model never gave the right answer to {calibration.n_absent} of {calibration.n} calibration "
+            f"questions: it is weak for questions like these, and no alpha below {smallest:.4g} can be attained.",
+        )
+    if pool["unread_share"] >= WEAK_SHARE:
+        warn(
+            "many_unread",
+            f"No answer could be read from {pool['unread_share']:.0%} of the pool's completions. "
+            "A larger token limit or a model that boxes its answers would help.",
+        )
+    if not comparison["alike"]:
+        warn(
+            "pool_unlike_calibration",
+            f"Pool and calibration do not look alike ({', '.join(comparison['unlike'])}), "
+            "so the coverage of the calibration set may not carry over.",
+        )
+    coverage = described["coverage_check"]
+    if coverage["available"] and coverage["below_band"] and not isinf(calibration.q_hat):
+        warn(
+            "coverage_below_band",
+            f"Refitted on half of the calibration set, the sets cover {coverage['coverage']:.1%} of the other half; "
+            f"at least {coverage['band'][0]:.1%} was to be expected.",
+        )
+    return found
+
+
+def count_tokens(votes: Sequence[QuestionVotes]) -> dict[str, int] | None:
+    """Return the tokens that recorded votes say they cost, or None where they do not say."""
+    total: Counter[str] = Counter()
+    for question in votes:
+        if question.prompt_tokens is not None:
+            total["prompt"] += question.prompt_tokens
+        if question.trajectory_tokens is not None:
+            total["trajectories"] += question.trajectory_tokens
+        if question.outcome_tokens is not None:
+            total["outcomes"] += sum(question.outcome_tokens)
+    return dict(total) or None
+
+
+def hash_of(parts: Mapping[str, object]) -> str:
+    """Return a short stable hash of named parts."""
+    return hashlib.sha256(json.dumps(parts, sort_keys=True, default=str).encode()).hexdigest()[:16]

@@ -1,0 +1,19 @@
+"""CONST: the largest prediction set of each cluster (complementary conformal selection)."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from selector.strategies.contract import PoolScores, Strategy
+
+
+class ConformalSetSizeByCluster(Strategy):
+    """Pick the question with the largest prediction set from each of b clusters."""
+
+    key = "const"
+    title = "CONST: largest prediction set per cluster"
+
+    def acquisition_scores(self, scores: PoolScores, seed: int) -> NDArray[np.float64]:
+        """Return the set size."""
+        return scores.set_size.astype(np.float64)
