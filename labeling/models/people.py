@@ -1,5 +1,6 @@
 """Who may do what: users, their roles per pool, and invitations to join."""
 
+import hashlib
 from datetime import datetime
 from typing import Any
 
@@ -46,6 +47,10 @@ class Membership(models.Model):
 
 
 class InvitationQuerySet(models.QuerySet["Invitation"]):
+    def with_token(self, token: str) -> "InvitationQuerySet":
+        """The invitation behind a link."""
+        return self.filter(token_sha256=Invitation.hash_of(token))
+
     def open_at(self, now: datetime) -> "InvitationQuerySet":
         """Invitations that can still be accepted."""
         return self.filter(accepted_at__isnull=True, revoked_at__isnull=True, expires_at__gt=now)
@@ -75,3 +80,8 @@ class Invitation(models.Model):
                 | Q(accepted_by__isnull=False, accepted_at__isnull=False),
             )
         ]
+
+    @staticmethod
+    def hash_of(token: str) -> str:
+        """What is kept of a token."""
+        return hashlib.sha256(token.encode()).hexdigest()

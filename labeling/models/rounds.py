@@ -1,7 +1,6 @@
 """Budgets and rounds of labeling: a slot is one human answer, and takes one unit of a budget."""
 
 import uuid
-
 from datetime import datetime
 from typing import Any
 
@@ -94,7 +93,8 @@ class Round(models.Model):
             models.CheckConstraint(name="round_overlap_at_least_one", condition=Q(overlap__gte=1)),
             models.CheckConstraint(
                 name="round_closed_has_time",
-                condition=Q(status="closed", closed_at__isnull=False) | (~Q(status="closed") & Q(closed_at__isnull=True)),
+                condition=Q(status="closed", closed_at__isnull=False)
+                | (~Q(status="closed") & Q(closed_at__isnull=True)),
             ),
         ]
 
@@ -119,6 +119,13 @@ class SlotQuerySet(models.QuerySet["Slot"]):
         """
         drafts = Draft.objects.filter(author=user, round=OuterRef("round"), question=OuterRef("question"))
         return self.filter(Exists(drafts))
+
+    def unseen_by(self, user: Any) -> "SlotQuerySet":
+        """Slots whose question the user has neither answered (counted or not), nor holds, nor skipped in the round."""
+        answered = Annotation.objects.filter(annotator=user, slot__question=OuterRef("question"))
+        held = Slot.objects.filter(holder=user, question=OuterRef("question")).exclude(state=Slot.State.VOID)
+        skipped = Skip.objects.filter(user=user, round=OuterRef("round"), question=OuterRef("question"))
+        return self.filter(~Exists(answered), ~Exists(held), ~Exists(skipped))
 
     def open_at(self, now: datetime) -> "SlotQuerySet":
         """Slots anyone eligible may claim: open, or held under a lease that has run out."""
@@ -246,7 +253,9 @@ class Annotation(AppendOnly):
     confident = models.BooleanField(default=True)
     note = models.TextField(blank=True)
     seconds_spent = models.FloatField(null=True, blank=True)
-    surplus = models.BooleanField(default=False, help_text="Came after the slot had gone to somebody else: kept, not counted.")
+    surplus = models.BooleanField(
+        default=False, help_text="Came after the slot had gone to somebody else: kept, not counted."
+    )
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:

@@ -1,0 +1,145 @@
+"""Annotating: claim a question, answer it, or say that it cannot be answered."""
+
+from uuid import UUID
+
+from django.db import transaction
+from django.utils import timezone
+
+from labeling import policies
+from labeling.actions import claiming
+from labeling.actions.answers import check_answer, check_note, check_reason
+from labeling.actions.claiming import extend_lease, release_slot, skip_slot
+from labeling.actions.drafts import save_draft
+from labeling.actions.settling import settle_question
+from labeling.audit import record_event
+from labeling.errors import Conflict, LabelingError
+from labeling.models import Annotation, Pool, Round, Slot, User
+
+__all__ = [
+    "claim_slot",
+    "extend_lease",
+    "mark_unanswerable",
+    "release_slot",
+    "save_draft",
+    "skip_slot",
+    "submit_annotation",
+]
+
+
+def claim_slot(*, user: User, round: Round | None = None, pool: Pool | None = None) -> Slot | None:
+    """Return the next question for the annotator, in a round or in any live round of a pool; None if there is none.
+
+    Somebody who holds one gets the same again. ``queries.rounds.empty_queue`` says why there is none.
+    """
+    rounds, pool = claiming.rounds_of(round=round, pool=pool)
+    policies.check_can_annotate(pool, user)
+    return claiming.claim(rounds=rounds, purpose=Slot.Purpose.LABEL, user=user)
+
+
+def submit_annotation(
+    *,
+    slot: Slot,
+    answer: str,
+    idempotency_key: UUID,
+    by: User,
+    confirm_unreadable: bool = False,
+    confident: bool = True,
+    note: str = "",
+    seconds_spent: float | None = None,
+) -> Annotation:
+    """Record the annotator's final answer; submitting it again changes nothing.
+
+    Accepted late as long as nobody else has claimed the slot; after that kept as surplus, which does not count.
+    Raises LabelingError answer_empty, and answer_unreadable unless the annotator has confirmed an answer that no
+    trainer's grader can read; Conflict already_answered for another answer to the same question.
+    """
+    if earlier := _earlier(slot, by, idempotency_key):
+        return earlier
+    read = check_answer(slot.question, slot.pool, answer, confirm_unreadable=confirm_unreadable)
+    return _record(
+        slot,
+        Annotation(
+            annotator=by,
+            idempotency_key=idempotency_key,
+            answer=answer.strip(),
+            answer_kind=read.kind,
+            read_as=read.text if read.readable else "",
+            confident=confident,
+            note=check_note(note),
+            seconds_spent=seconds_spent,
+        ),
+    )
+
+
+def mark_unanswerable(
+    *,
+    slot: Slot,
+    reason: str,
+    idempotency_key: UUID,
+    by: User,
+    confident: bool = True,
+    note: str = "",
+    seconds_spent: float | None = None,
+) -> Annotation:
+    """Record that the question has no single verifiable answer, and why; it counts like an answer."""
+    if earlier := _earlier(slot, by, idempotency_key):
+        return earlier
+    return _record(
+        slot,
+        Annotation(
+            annotator=by,
+            idempotency_key=idempotency_key,
+            unanswerable_reason=check_reason(reason),
+            confident=confident,
+            note=check_note(note),
+            seconds_spent=seconds_spent,
+        ),
+    )
+
+
+def _earlier(slot: Slot, by: User, idempotency_key: UUID) -> Annotation | None:
+    """Return what was submitted under the key before, settled; refuse who may not annotate."""
+    policies.check_can_annotate(slot.pool, by)
+    if slot.is_adjudication:
+        raise LabelingError("This is a disagreement to decide, not a question to answer.", code="slot_is_adjudication")
+    earlier = Annotation.objects.filter(annotator=by, idempotency_key=idempotency_key).first()
+    if earlier is not None and not earlier.surplus:
+        settle_question(round=slot.round, question=slot.question)
+    return earlier
+
+
+def _record(slot: Slot, annotation: Annotation) -> Annotation:
+    recorded = _record_once(slot, annotation)
+    if not recorded.surplus:
+        settle_question(round=slot.round, question=slot.question)
+    return recorded
+
+
+@transaction.atomic
+def _record_once(slot: Slot, annotation: Annotation) -> Annotation:
+    by = annotation.annotator
+    User.objects.select_for_update(no_key=True).get(pk=by.pk)  # a double click waits here for the first
+    claiming.check_shown(slot, by)
+    if earlier := Annotation.objects.filter(annotator=by, idempotency_key=annotation.idempotency_key).first():
+        return earlier
+    of_question = {"round_id": slot.round_id, "question_id": slot.question_id}
+    if given := Annotation.objects.filter(
+        annotator=by, slot__round=slot.round_id, slot__question=slot.question_id
+    ).first():
+        if (given.answer, given.unanswerable_reason) == (annotation.answer, annotation.unanswerable_reason):
+            return given
+        said = given.answer or given.get_unanswerable_reason_display().lower()
+        raise Conflict(
+            f"You have answered this question already: {said}. The first answer stands.", code="already_answered"
+        )
+    mine = Slot.objects.filter(purpose=Slot.Purpose.LABEL, **of_question).held_by(by).first() or slot
+    theirs_or_free = Slot.objects.held_by(by) | Slot.objects.filter(state=Slot.State.OPEN)
+    counted = theirs_or_free.filter(pk=mine.pk).update(state=Slot.State.DONE, holder=by, lease_until=None)
+    if annotation.seconds_spent is None and counted and mine.claimed_at is not None:
+        annotation.seconds_spent = (timezone.now() - mine.claimed_at).total_seconds()
+    annotation.slot, annotation.surplus = mine, not counted
+    annotation.save()
+    record_event(
+        "annotation.submitted", target=annotation, by=by, pool=slot.pool, slot=mine.pk, surplus=annotation.surplus
+    )
+    return annotation

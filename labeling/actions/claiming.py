@@ -1,0 +1,113 @@
+"""Taking a question from the queue, keeping it, and giving it back."""
+
+from datetime import datetime, timedelta
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import QuerySet
+from django.utils import timezone
+
+from labeling.audit import record_event
+from labeling.errors import Conflict, NotAllowed
+from labeling.models import Annotation, Draft, Pool, Round, Skip, Slot, User
+
+MOST_LOST_RACES = 1000
+
+
+def rounds_of(*, round: Round | None, pool: Pool | None) -> tuple[QuerySet[Round], Pool]:
+    """Return the rounds meant by a round or a pool, exactly one of which is given, and the pool."""
+    if round is not None and pool is None:
+        return Round.objects.filter(pk=round.pk), round.pool
+    if pool is not None and round is None:
+        return Round.objects.in_pool(pool), pool
+    raise TypeError("Give a round or a pool.")
+
+
+@transaction.atomic
+def claim(*, rounds: QuerySet[Round], purpose: Slot.Purpose, user: User) -> Slot | None:
+    """Return the slot the user holds in these rounds, else the first one free for them, else None.
+
+    One conditional UPDATE decides who gets a slot: of several people who try, exactly one finds it still free. None is
+    exact: at that moment there was no slot for the user.
+    """
+    User.objects.select_for_update(no_key=True).get(pk=user.pk)  # one claim at a time per person: two tabs get one slot
+    now = timezone.now()
+    slots = Slot.objects.filter(round__in=rounds, purpose=purpose)
+    for held in slots.held_by(user).order_by("-claimed_at"):
+        if Slot.objects.held_by(user).filter(pk=held.pk).update(lease_until=lease_end(now)):
+            return _loaded(held.pk)
+    for _ in range(MOST_LOST_RACES):
+        free = (
+            slots.open_at(now)
+            .unseen_by(user)
+            .filter(round__status=Round.Status.LIVE)
+            .order_by("priority", "id")
+            .first()
+        )
+        if free is None:
+            return None
+        won = (
+            Slot.objects.open_at(now)
+            .filter(pk=free.pk)
+            .update(state=Slot.State.LEASED, holder=user, lease_until=lease_end(now), claimed_at=now)
+        )
+        if won:
+            Draft.objects.get_or_create(round_id=free.round_id, question_id=free.question_id, author=user)
+            slot = _loaded(free.pk)
+            record_event("slot.claimed", target=slot, by=user, pool=slot.pool, lost_by=free.holder_id)
+            return slot
+    raise Conflict("Too many people are asking at once. Try again in a moment.", code="queue_busy")
+
+
+def lease_end(now: datetime) -> datetime:
+    """Return until when a slot claimed or extended now stays with its holder."""
+    return now + timedelta(minutes=settings.ASSAY_SLOT_MINUTES)
+
+
+def _loaded(pk: int) -> Slot:
+    return Slot.objects.select_related("round__run__pool", "round__guideline", "question").get(pk=pk)
+
+
+def check_shown(slot: Slot, user: User) -> None:
+    """Refuse work on a question that was never given to the user."""
+    if not Draft.objects.filter(round_id=slot.round_id, question_id=slot.question_id, author=user).exists():
+        raise NotAllowed("This question was not given to you. Take one from the queue.", code="slot_not_yours")
+
+
+@transaction.atomic
+def skip_slot(*, slot: Slot, by: User) -> None:
+    """'Not me': the question goes back and is not offered to this person again. Skipping again changes nothing."""
+    check_shown(slot, by)
+    if Annotation.objects.filter(annotator=by, slot__round=slot.round_id, slot__question=slot.question_id).exists():
+        raise Conflict(
+            "You have answered this question already; it cannot be skipped any more.", code="already_answered"
+        )
+    _, is_new = Skip.objects.get_or_create(round_id=slot.round_id, question_id=slot.question_id, user=by)
+    _give_back(slot, by)
+    if is_new:
+        record_event("slot.skipped", target=slot, by=by, pool=slot.pool)
+
+
+@transaction.atomic
+def release_slot(*, slot: Slot, by: User) -> None:
+    """Give the question back for now; what was typed is kept for when it is claimed again."""
+    check_shown(slot, by)
+    if _give_back(slot, by):
+        record_event("slot.released", target=slot, by=by, pool=slot.pool)
+
+
+def _give_back(slot: Slot, by: User) -> bool:
+    given = Slot.objects.held_by(by).filter(round_id=slot.round_id, question_id=slot.question_id)
+    return given.update(state=Slot.State.OPEN, holder=None, lease_until=None, claimed_at=None) > 0
+
+
+@transaction.atomic
+def extend_lease(*, slot: Slot, by: User) -> Slot:
+    """Keep the slot for another full period, also after its time has run out if nobody else took it."""
+    if not Slot.objects.held_by(by).filter(pk=slot.pk).update(lease_until=lease_end(timezone.now())):
+        raise Conflict(
+            "This question is no longer yours: your time ran out and somebody else has it. "
+            "What you typed is kept, and you may still submit it.",
+            code="slot_lost",
+        )
+    return _loaded(slot.pk)

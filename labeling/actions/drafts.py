@@ -1,0 +1,30 @@
+"""What somebody is typing, saved as they go."""
+
+import json
+from collections.abc import Mapping
+
+from django.db import transaction
+from django.utils import timezone
+
+from labeling.actions.claiming import check_shown, lease_end
+from labeling.errors import LabelingError
+from labeling.models import Draft, Slot, User
+
+MOST_DRAFT_CHARACTERS = 100_000
+
+
+@transaction.atomic
+def save_draft(*, slot: Slot, draft: Mapping[str, object], by: User) -> Draft:
+    """Save what the person has typed, whoever holds the slot by now; typing keeps the slot for its holder."""
+    check_shown(slot, by)
+    content = dict(draft)
+    if len(json.dumps(content)) > MOST_DRAFT_CHARACTERS:
+        raise LabelingError(
+            f"The draft is longer than {MOST_DRAFT_CHARACTERS:,} characters and was not saved. An answer is short.",
+            code="draft_too_long",
+        )
+    now = timezone.now()
+    mine = Draft.objects.filter(round_id=slot.round_id, question_id=slot.question_id, author=by)
+    mine.update(content=content, saved_at=now)
+    Slot.objects.held_by(by).filter(pk=slot.pk).update(lease_until=lease_end(now))
+    return mine.get()

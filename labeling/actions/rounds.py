@@ -1,0 +1,140 @@
+"""Rounds: the picks of a run, opened for labeling on a budget."""
+
+from collections.abc import Sequence
+
+from django.db import transaction
+from django.utils import timezone
+
+from labeling import policies
+from labeling.actions.settling import settle_round
+from labeling.audit import record_event
+from labeling.errors import Conflict, LabelingError
+from labeling.models import Budget, GoldAnswer, Guideline, Pool, Round, SelectionRun, Slot, User
+
+
+@transaction.atomic
+def open_round(*, run: SelectionRun, budget: Budget, overlap: int = 1, by: User | None) -> Round:
+    """Open the run's picks for labeling: ``overlap`` slots for each, one unit of the budget for each slot.
+
+    Refused, with the exact numbers or the questions' names, when units are missing or a question is labeled already or
+    is being labeled in another round.
+    """
+    policies.check_can_manage(run.pool, by)
+    if budget.pool_id != run.pool_id:
+        raise LabelingError(f"The budget {budget} belongs to another pool.", code="budget_of_another_pool")
+    if overlap < 1:
+        raise LabelingError(
+            f"Found an overlap of {overlap}; a question needs at least one answer.", code="overlap_invalid"
+        )
+    if run.status != SelectionRun.Status.FINISHED:
+        raise Conflict(
+            f"{run} is {run.get_status_display().lower()}; only a finished run has picks.", code="run_not_finished"
+        )
+    Pool.objects.select_for_update(no_key=True).get(pk=run.pool_id)
+    Budget.objects.select_for_update(no_key=True).get(pk=budget.pk)
+    picks = list(run.picks.select_related("question").order_by("rank"))
+    if not picks:
+        raise Conflict(f"{run} picked no question, so there is nothing to label.", code="run_without_picks")
+    questions = [pick.question_id for pick in picks]
+    _refuse(
+        "are labeled already",
+        "question_has_gold",
+        list(
+            GoldAnswer.objects.filter(question__in=questions)
+            .order_by("question__uid")
+            .values_list("question__uid", flat=True)
+        ),
+    )
+    _refuse(
+        "are being labeled in another round; close it first",
+        "question_in_round",
+        list(
+            Slot.objects.filter(question__in=questions)
+            .exclude(state=Slot.State.VOID)
+            .exclude(round__status=Round.Status.CLOSED)
+            .order_by("question__uid")
+            .values_list("question__uid", flat=True)
+            .distinct()
+        ),
+    )
+    wanted = len(picks) * overlap
+    units = list(budget.units.free().order_by("number")[:wanted])
+    if len(units) < wanted:
+        raise Conflict(
+            f"{len(picks)} questions × {overlap} answers need {wanted} units; {budget} has {len(units)} free, "
+            f"{wanted - len(units)} too few. Add units, or lower the overlap.",
+            code="units_missing",
+            wanted=wanted,
+            free=len(units),
+            missing=wanted - len(units),
+        )
+    round = Round.objects.create(
+        run=run,
+        budget=budget,
+        overlap=overlap,
+        guideline=Guideline.objects.filter(pool=run.pool).order_by("-version").first(),
+        created_by=by,
+    )
+    free = iter(units)
+    Slot.objects.bulk_create(
+        [
+            Slot(round=round, unit=next(free), question=pick.question, priority=pick.rank)
+            for pick in picks
+            for _ in range(overlap)
+        ],
+        batch_size=1000,
+    )
+    record_event(
+        "round.opened", target=round, by=by, pool=run.pool, questions=len(picks), overlap=overlap, units=wanted
+    )
+    return round
+
+
+def _refuse(why: str, code: str, uids: Sequence[str]) -> None:
+    if uids:
+        named = ", ".join(uids[:5]) + (f" and {len(uids) - 5} more" if len(uids) > 5 else "")
+        raise Conflict(f"{len(uids)} of the picked questions {why}: {named}.", code=code, uids=list(uids))
+
+
+@transaction.atomic
+def pause_round(*, round: Round, by: User | None) -> Round:
+    """Stop giving out questions; whoever holds one may finish it. Pausing again changes nothing."""
+    return _change_status(round, Round.Status.PAUSED, by)
+
+
+@transaction.atomic
+def resume_round(*, round: Round, by: User | None) -> Round:
+    """Give out questions again."""
+    return _change_status(round, Round.Status.LIVE, by)
+
+
+def close_round(*, round: Round, by: User | None) -> Round:
+    """End a round: settle what can be settled, give back the units of all slots that are not done.
+
+    What comes in afterwards is kept as surplus.
+    """
+    policies.check_can_manage(round.pool, by)
+    settle_round(round=round)
+    with transaction.atomic():
+        round = _change_status(round, Round.Status.CLOSED, by)
+        Slot.objects.filter(round=round, state__in=[Slot.State.OPEN, Slot.State.LEASED]).update(
+            state=Slot.State.VOID, lease_until=None
+        )
+    return round
+
+
+def _change_status(round: Round, to: Round.Status, by: User | None) -> Round:
+    policies.check_can_manage(round.pool, by)
+    found = Round.objects.select_for_update(no_key=True).get(pk=round.pk)
+    if found.status == to:
+        return found
+    if to not in Round.ALLOWED_TRANSITIONS[Round.Status(found.status)]:
+        raise Conflict(
+            f"{found} is {found.get_status_display().lower()} and cannot become {to.label.lower()}.",
+            code="round_status",
+        )
+    found.status = to
+    found.closed_at = timezone.now() if to == Round.Status.CLOSED else None
+    found.save(update_fields=["status", "closed_at"])
+    record_event(f"round.{to.value}", target=found, by=by, pool=found.pool)
+    return found

@@ -1,0 +1,131 @@
+"""Settling a question once all its answers are in: a gold answer, or a disagreement for an adjudicator.
+
+Comparing answers may take seconds, so it is done outside any transaction; what came of it is then written in a short
+one that looks again first. Settling is safe to repeat, so a sweep picks up whatever a crash left between the two.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from django.db import transaction
+from django.db.models import Count, Exists, OuterRef, QuerySet
+
+from labeling.audit import record_event
+from labeling.engine.answers import answer_clusters, gold_form, policy_of
+from labeling.models import Annotation, Budget, GoldAnswer, Question, Round, Slot
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What the answers to a question come to: ``gold`` is "" where there is none."""
+
+    gold: str = ""
+    disagreement: bool = False
+
+
+def settle_question(*, round: Round, question: Question) -> None:
+    """Write down what the answers to a question come to, once all are in; again, or too early, it changes nothing."""
+    annotations = counted_annotations(round, question)
+    if len(annotations) < round.overlap or _is_settled(round, question):
+        return
+    outcome = _outcome(round, question, annotations)
+    with transaction.atomic():
+        Budget.objects.select_for_update(no_key=True).get(pk=round.budget_id)
+        if _is_settled(round, question):
+            return
+        if outcome.gold:
+            _settle_gold(round, question, annotations, outcome.gold)
+        elif outcome.disagreement:
+            _open_adjudication(round, question)
+
+
+def settle_round(*, round: Round) -> None:
+    """Settle every question of the round that is ready."""
+    for question in _ready_questions(round):
+        settle_question(round=round, question=question)
+
+
+def settle_waiting(*, budget: Budget) -> None:
+    """Settle what waited for a free unit of the budget."""
+    for round in budget.rounds.exclude(status=Round.Status.CLOSED).select_related("run__pool"):
+        settle_round(round=round)
+
+
+def sweep_rounds() -> None:
+    """Settle whatever a crash between an answer and its settling left behind; the worker calls it now and then."""
+    for round in Round.objects.exclude(status=Round.Status.CLOSED).select_related("run__pool"):
+        settle_round(round=round)
+
+
+def counted_annotations(round: Round, question: Question) -> list[Annotation]:
+    """Return the answers to a question that count, first come first."""
+    return list(
+        Annotation.objects.filter(
+            slot__round=round,
+            slot__question=question,
+            slot__purpose=Slot.Purpose.LABEL,
+            slot__state=Slot.State.DONE,
+            surplus=False,
+        ).order_by("id")
+    )
+
+
+def _ready_questions(round: Round) -> QuerySet[Question]:
+    done = round.slots.filter(purpose=Slot.Purpose.LABEL, state=Slot.State.DONE)
+    complete = done.values("question").annotate(n=Count("id")).filter(n__gte=round.overlap).values("question")
+    return Question.objects.filter(
+        ~Exists(GoldAnswer.objects.filter(question=OuterRef("pk"))),
+        ~Exists(_adjudication_slots(round).filter(question=OuterRef("pk"))),
+        pk__in=complete,
+    ).order_by("id")
+
+
+def _adjudication_slots(round: Round) -> QuerySet[Slot]:
+    return Slot.objects.filter(round=round, purpose=Slot.Purpose.ADJUDICATION).exclude(state=Slot.State.VOID)
+
+
+def _is_settled(round: Round, question: Question) -> bool:
+    return (
+        GoldAnswer.objects.filter(question=question).exists()
+        or _adjudication_slots(round).filter(question=question).exists()
+    )
+
+
+def _outcome(round: Round, question: Question, annotations: Sequence[Annotation]) -> Outcome:
+    answers = [annotation.answer for annotation in annotations if annotation.answer]
+    if not answers:
+        return Outcome()
+    policy = policy_of(round.pool)
+    if (
+        len(answers) < len(annotations)
+        or len(set(answer_clusters(answers, kind=question.answer_kind, policy=policy))) > 1
+    ):
+        return Outcome(disagreement=True)
+    return Outcome(gold=gold_form(answers[0], kind=question.answer_kind, policy=policy))
+
+
+def _settle_gold(round: Round, question: Question, annotations: Sequence[Annotation], answer: str) -> None:
+    gold = GoldAnswer.objects.create(
+        question=question,
+        round=round,
+        answer=answer,
+        answer_kind=question.answer_kind or annotations[0].answer_kind,
+        source=GoldAnswer.Source.AGREEMENT if len(annotations) > 1 else GoldAnswer.Source.SINGLE,
+    )
+    record_event("gold_answer.settled", target=gold, by=None, pool=round.pool, source=gold.source, answer=answer)
+
+
+def _open_adjudication(round: Round, question: Question) -> None:
+    unit = round.budget.units.free().order_by("number").first()
+    status = Round.objects.values_list("status", flat=True).get(pk=round.pk)
+    if unit is None or status == Round.Status.CLOSED:
+        return
+    label = round.slots.filter(question=question, purpose=Slot.Purpose.LABEL).first()
+    slot = Slot.objects.create(
+        round=round,
+        unit=unit,
+        question=question,
+        purpose=Slot.Purpose.ADJUDICATION,
+        priority=label.priority if label else 0,
+    )
+    record_event("adjudication.opened", target=slot, by=None, pool=round.pool, question=question.uid)

@@ -1,0 +1,19 @@
+"""The record of who did what."""
+
+from django.db.models import Model
+
+from labeling.models import AuditEvent, Pool, User
+
+
+def record_event(
+    action: str, *, target: Model, by: User | None, pool: Pool | None = None, **details: object
+) -> AuditEvent:
+    """Write down one thing that somebody did; ``by`` is None for the machine itself."""
+    return AuditEvent.objects.create(
+        actor=by,
+        action=action,
+        target_type=target._meta.model_name,
+        target_id=str(target.pk),
+        pool=pool,
+        details=details,
+    )

@@ -1,0 +1,65 @@
+"""Who may do what.
+
+``can_…`` answers, ``check_…`` raises NotAllowed. A user of None is the operator of the machine, at the command line:
+they may manage, but never answer in anybody's name.
+"""
+
+from labeling.errors import NotAllowed
+from labeling.models import Membership, Pool, Role, User
+
+
+def has_role(pool: Pool, user: User | None, role: Role) -> bool:
+    """Whether the user has this very role in the pool."""
+    return user is not None and user.is_active and Membership.objects.of(user, role).filter(pool=pool).exists()
+
+
+def can_manage(pool: Pool, user: User | None) -> bool:
+    """Managers of the pool, superusers and the machine's operator."""
+    return user is None or (user.is_active and user.is_superuser) or has_role(pool, user, Role.MANAGER)
+
+
+def can_annotate(pool: Pool, user: User | None) -> bool:
+    """Annotators of the pool, and nobody else: a manager has seen what the model answers."""
+    return has_role(pool, user, Role.ANNOTATOR)
+
+
+def can_adjudicate(pool: Pool, user: User | None) -> bool:
+    """Adjudicators of the pool."""
+    return has_role(pool, user, Role.ADJUDICATOR)
+
+
+def can_manage_shared(user: User | None) -> bool:
+    """Staff, and whoever manages some pool: they may set up models and calibration sets that pools share."""
+    if user is None:
+        return True
+    return user.is_active and (user.is_staff or user.is_superuser or Membership.objects.of(user, Role.MANAGER).exists())
+
+
+def can_create_pool(user: User | None) -> bool:
+    """The same people may start a pool."""
+    return can_manage_shared(user)
+
+
+def check_can_manage(pool: Pool, user: User | None) -> None:
+    if not can_manage(pool, user):
+        raise NotAllowed(f"Only a manager of {pool} may do this. Ask one to do it or to invite you.")
+
+
+def check_can_annotate(pool: Pool, user: User | None) -> None:
+    if not can_annotate(pool, user):
+        raise NotAllowed(f"Only annotators of {pool} answer its questions. Ask a manager for an invitation.")
+
+
+def check_can_adjudicate(pool: Pool, user: User | None) -> None:
+    if not can_adjudicate(pool, user):
+        raise NotAllowed(f"Only adjudicators of {pool} decide disagreements. Ask a manager for an invitation.")
+
+
+def check_can_manage_shared(user: User | None) -> None:
+    if not can_manage_shared(user):
+        raise NotAllowed("Only managers may set up models and calibration sets. Ask a manager to do it.")
+
+
+def check_can_create_pool(user: User | None) -> None:
+    if not can_create_pool(user):
+        raise NotAllowed("Only managers may create a pool. Ask a manager to create it and to invite you.")

@@ -1,0 +1,154 @@
+"""What an annotator or adjudicator sees of the queue: why it is empty, their own draft, and how an answer is read."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db.models import Count, Min, QuerySet
+from django.utils import timezone
+
+from labeling.engine.answers import ReadAs, policy_of, read_as
+from labeling.models import Annotation, Draft, Pool, Role, Round, Slot, User
+
+
+@dataclass(frozen=True)
+class EmptyQueue:
+    """Why there is no question for a person just now.
+
+    ``code``: all_done, held, budget, seen, paused, no_round, no_disagreement; free when there is one after all.
+    ``next_free_at``: when the first of ``n_held`` questions held by others may come free.
+    """
+
+    code: str
+    message: str
+    n_held: int = 0
+    next_free_at: datetime | None = None
+
+
+def empty_queue(
+    *,
+    user: User,
+    round: Round | None = None,
+    pool: Pool | None = None,
+    purpose: str = Slot.Purpose.LABEL,
+) -> EmptyQueue:
+    """Return why nothing can be claimed, from all slots of the round or pool, never from a sample."""
+    now = timezone.now()
+    rounds = Round.objects.filter(pk=round.pk) if round is not None else Round.objects.in_pool(pool)
+    rounds = rounds.exclude(status=Round.Status.CLOSED)
+    unfinished = Slot.objects.filter(round__in=rounds, purpose=purpose, state__in=[Slot.State.OPEN, Slot.State.LEASED])
+    live = unfinished.filter(round__status=Round.Status.LIVE)
+    eligible = live.unseen_by(user)
+    if eligible.open_at(now).exists():
+        return EmptyQueue("free", "A question has just come free. Take it.")
+    held = eligible.aggregate(n=Count("pk"), first=Min("lease_until"))
+    if held["n"]:
+        return EmptyQueue(
+            "held",
+            f"{_questions(held['n'])} held by others; the next may come free at {held['first']:%H:%M} UTC.",
+            n_held=held["n"],
+            next_free_at=held["first"],
+        )
+    if n := live.count():
+        return EmptyQueue("seen", f"You have done everything you are eligible for. {_slots(n)} wait for other people.")
+    if unfinished.exists():
+        return EmptyQueue("paused", "The round is paused. A manager can resume it.")
+    if not rounds.exists():
+        return EmptyQueue("no_round", "No round is open.")
+    if purpose == Slot.Purpose.ADJUDICATION:
+        return _no_disagreement(rounds)
+    return EmptyQueue("all_done", "All done: every question has its answers. Thank you.")
+
+
+def _no_disagreement(rounds: QuerySet[Round]) -> EmptyQueue:
+    from labeling.queries.rounds import round_progress
+
+    waiting = sum(round_progress(round=round).n_waiting_for_unit for round in rounds)
+    if waiting:
+        return EmptyQueue(
+            "budget", f"The budget is spent: {_questions(waiting)} waiting until a manager adds units for adjudication."
+        )
+    if Slot.objects.filter(round__in=rounds, state__in=[Slot.State.OPEN, Slot.State.LEASED]).exists():
+        return EmptyQueue("no_disagreement", "No disagreement so far; annotators are still answering.")
+    return EmptyQueue("all_done", "All done: nothing is left to decide. Thank you.")
+
+
+def _questions(n: int) -> str:
+    return "1 question is" if n == 1 else f"{n} questions are"
+
+
+def _slots(n: int) -> str:
+    return "1 answer" if n == 1 else f"{n} answers"
+
+
+def draft_of(*, slot: Slot, user: User) -> Draft | None:
+    """Return what the user has typed so far for the slot's question; None if it was never given to them."""
+    return Draft.objects.filter(round_id=slot.round_id, question_id=slot.question_id, author=user).first()
+
+
+def slot_for(*, user: User, slot_id: int) -> Slot | None:
+    """Return a slot whose question was given to the user, loaded for its page; None otherwise."""
+    return (
+        Slot.objects.shown_to(user)
+        .select_related("round__run__pool", "round__guideline", "question")
+        .filter(pk=slot_id)
+        .first()
+    )
+
+
+def read_answer(*, slot: Slot, answer: str) -> ReadAs:
+    """Return what a trainer's grader would make of an answer to the slot's question."""
+    return read_as(answer.strip(), kind=slot.question.answer_kind, policy=policy_of(slot.pool))
+
+
+def recent_annotations(*, user: User, pool: Pool, limit: int = 5) -> Sequence[Annotation]:
+    """Return what the user answered last in the pool, newest first."""
+    return (
+        Annotation.objects.filter(annotator=user, slot__round__run__pool=pool)
+        .select_related("slot__question", "slot__round")
+        .order_by("-id")[:limit]
+    )
+
+
+@dataclass(frozen=True)
+class WorkRow:
+    """What one live round holds for a person."""
+
+    round: Round
+    role: Role
+    n_free: int
+    held: Slot | None
+    n_done: int
+
+
+def work_for(*, user: User) -> list[WorkRow]:
+    """Return the live rounds in which the user may answer or decide, and how much is free for them."""
+    now = timezone.now()
+    rows = []
+    for role, purpose in ((Role.ANNOTATOR, Slot.Purpose.LABEL), (Role.ADJUDICATOR, Slot.Purpose.ADJUDICATION)):
+        rounds = Round.objects.filter(
+            status=Round.Status.LIVE, run__pool__memberships__user=user, run__pool__memberships__role=role
+        ).select_related("run__pool")
+        slots = Slot.objects.filter(round__in=rounds, purpose=purpose)
+        free = dict(
+            slots.open_at(now)
+            .unseen_by(user)
+            .order_by()
+            .values_list("round")
+            .annotate(n=Count("question", distinct=True))
+        )
+        done = dict(
+            slots.filter(holder=user, state=Slot.State.DONE).order_by().values_list("round").annotate(n=Count("pk"))
+        )
+        held = {slot.round_id: slot for slot in slots.held_by(user).select_related("question")}
+        rows += [
+            WorkRow(
+                round=round,
+                role=role,
+                n_free=free.get(round.pk, 0),
+                held=held.get(round.pk),
+                n_done=done.get(round.pk, 0),
+            )
+            for round in rounds.order_by("created_at", "id")
+        ]
+    return rows
