@@ -1,0 +1,106 @@
+"""Models that will be trained: adding one, and finding out whether it can be asked."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from django.conf import settings
+from django.db import IntegrityError, transaction
+
+from labeling import policies
+from labeling.audit import record_event
+from labeling.engine.generation import engine_kinds, opened_model
+from labeling.errors import Conflict, LabelingError
+from labeling.models import PolicyModel, User
+
+KEY_VARIABLE = re.compile(r"[A-Z][A-Z0-9_]*_API_KEY")
+
+
+def create_policy_model(
+    *,
+    name: str,
+    engine: str,
+    model: str,
+    by: User | None,
+    base_url: str = "",
+    api_key_env: str = "",
+    temperature: float | None = None,
+    top_p: float | None = None,
+    max_tokens: int = 2048,
+    probe_max_tokens: int = 64,
+    options: Mapping[str, object] | None = None,
+    check: bool = False,
+) -> PolicyModel:
+    """Add a policy model. With ``check`` it is opened first, and refused with the reason when it cannot be asked.
+
+    ``by`` is None from the shell. Temperature and top_p None: as the model's authors recommend.
+    """
+    policies.check_can_manage_shared(by)
+    added = PolicyModel(
+        name=name.strip(),
+        engine=engine,
+        model=model.strip(),
+        base_url=base_url.strip(),
+        api_key_env=api_key_env.strip(),
+        temperature=temperature,
+        top_p=top_p,
+        max_tokens=max_tokens,
+        probe_max_tokens=probe_max_tokens,
+        options=dict(options or {}),
+        created_by=by,
+    )
+    _check_fields(added)
+    if check:
+        check_policy_model(added)
+    try:
+        with transaction.atomic():
+            added.save()
+            record_event("policy_model.created", target=added, by=by, engine=engine, model=added.model)
+    except IntegrityError as error:
+        raise Conflict(f"There is a policy model named “{added.name}” already. Choose another name.") from error
+    return added
+
+
+def check_policy_model(model: PolicyModel) -> Mapping[str, object]:
+    """Open the model and return what it is, by name (weights, template, temperature, ...).
+
+    Raises EngineFailure with the reason when there is no such model or its server does not answer. For a local model
+    this loads the weights; never call it inside a transaction.
+    """
+    with opened_model(model) as opened:
+        return opened.parts
+
+
+def _check_fields(model: PolicyModel) -> None:
+    if not model.name or not model.model:
+        raise LabelingError("A policy model needs a name and a model.", code="invalid_policy_model")
+    if model.engine not in engine_kinds() or (model.engine == "scripted" and not settings.DEBUG):
+        raise LabelingError(
+            f"The engine is “{model.engine}”; it must be one of {', '.join(engine_kinds())} (scripted: in tests only).",
+            code="invalid_policy_model",
+        )
+    if model.engine == "openai" and not re.match(r"https?://\S+$", model.base_url):
+        raise LabelingError(
+            f"The address of the server is “{model.base_url}”; it must start with http:// or https:// and usually ends "
+            "in /v1.",
+            code="invalid_policy_model",
+        )
+    if model.api_key_env and not KEY_VARIABLE.fullmatch(model.api_key_env):
+        raise LabelingError(
+            f"The key's variable is “{model.api_key_env}”; give the name of an environment variable that ends in "
+            "_API_KEY (never the key itself).",
+            code="invalid_policy_model",
+        )
+    if reserved := {"model", "base_url", "api_key_env"} & model.options.keys():
+        raise LabelingError(
+            f"The options repeat {', '.join(sorted(reserved))}; those have fields of their own.",
+            code="invalid_policy_model",
+        )
+    for label, value, low, high in (("temperature", model.temperature, 0, 5), ("top_p", model.top_p, 1e-9, 1)):
+        if value is not None and not low <= value <= high:
+            raise LabelingError(
+                f"The {label} is {value}; it must be between {low:g} and {high:g}.", code="invalid_policy_model"
+            )
+    if model.max_tokens < 1 or model.probe_max_tokens < 1:
+        raise LabelingError("Token limits must be at least 1.", code="invalid_policy_model")

@@ -1,0 +1,132 @@
+"""Completions in the database, stored once per question and generation fingerprint, and the votes read from them."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import replace
+
+from labeling.models import CalibrationItem, Question, RecordedVotes, StoredCompletion
+from selector.generation.contract import Completion, CompletionKind
+from selector.generation.store import Key
+from selector.volatility import votes_of
+from selector.votes import QuestionVotes
+
+QUESTIONS_PER_QUERY = 500  # fingerprints in one IN (...), and questions whose completions are in memory at once
+
+
+class DatabaseCompletionStore:
+    """The completions of one generation fingerprint. A question's uid is its fingerprint here: whatever pool or
+    calibration set it is in, it is asked once.
+
+    ``saving`` gives the transaction in which a chunk is stored; the run's lease is checked in it.
+    """
+
+    def __init__(self, generation_fingerprint: str, saving: Callable[[], AbstractContextManager[None]]) -> None:
+        self.fingerprint, self._saving = generation_fingerprint, saving
+
+    def keys(self, uids: Collection[str]) -> set[Key]:
+        """Name what is stored of these questions."""
+        return {
+            (uid, CompletionKind(kind), index)
+            for chunk in _chunks(uids)
+            for uid, kind, index in self._stored(chunk).values_list("question_fingerprint", "kind", "index")
+        }
+
+    def load(self, uids: Collection[str]) -> Iterator[Completion]:
+        """Yield all that is stored of these questions, question by question."""
+        for chunk in _chunks(uids):
+            for row in self._stored(chunk).order_by("question_fingerprint").iterator(chunk_size=2000):
+                yield Completion(
+                    uid=row.question_fingerprint,
+                    kind=CompletionKind(row.kind),
+                    index=row.index,
+                    text=row.text,
+                    n_tokens=row.n_tokens,
+                    n_prompt_tokens=row.n_prompt_tokens,
+                    finish_reason=row.finish_reason,
+                    token_ids=tuple(json.loads(row.token_ids)) if row.token_ids else (),
+                )
+
+    def add(self, completions: Sequence[Completion]) -> None:
+        """Store one chunk, or nothing when the lease is gone. A key already stored keeps its first completion."""
+        rows = [
+            StoredCompletion(
+                question_fingerprint=each.uid,
+                generation_fingerprint=self.fingerprint,
+                kind=each.kind.value,
+                index=each.index,
+                text=each.text,
+                token_ids=json.dumps(each.token_ids) if each.token_ids else None,
+                n_tokens=each.n_tokens,
+                n_prompt_tokens=each.n_prompt_tokens,
+                finish_reason=each.finish_reason,
+            )
+            for each in completions
+        ]
+        with self._saving():
+            StoredCompletion.objects.bulk_create(rows, ignore_conflicts=True, batch_size=500)
+
+    def _stored(self, fingerprints: Sequence[str]):
+        return StoredCompletion.objects.filter(
+            generation_fingerprint=self.fingerprint, question_fingerprint__in=fingerprints
+        )
+
+
+def votes_from_completions(
+    rows: Sequence[Question] | Sequence[CalibrationItem],
+    store: DatabaseCompletionStore,
+    *,
+    n_outcomes: int,
+    n_probes: int,
+) -> list[QuestionVotes]:
+    """Read every row's votes from its stored completions. Raises MissingCompletions."""
+    answers: dict[str, QuestionVotes] = {}
+    for chunk in _chunks({row.fingerprint for row in rows}):
+        completions = defaultdict(list)
+        for completion in store.load(chunk):
+            completions[completion.uid].append(completion)
+        for fingerprint in chunk:
+            answers[fingerprint] = votes_of(fingerprint, completions[fingerprint], n_outcomes, n_probes)
+    return [_with_row(answers[row.fingerprint], row, store.fingerprint) for row in rows]
+
+
+def recorded_votes(
+    rows: Sequence[Question] | Sequence[CalibrationItem], generation_fingerprint: str
+) -> dict[str, QuestionVotes]:
+    """Return the votes recorded for those rows that have some, by uid."""
+    found: dict[str, Mapping[str, object]] = {}
+    for chunk in _chunks({row.fingerprint for row in rows}):
+        found |= RecordedVotes.objects.filter(
+            generation_fingerprint=generation_fingerprint, question_fingerprint__in=chunk
+        ).values_list("question_fingerprint", "votes")
+    return {
+        row.uid: _with_row(
+            QuestionVotes.from_json({**found[row.fingerprint], "id": row.uid}), row, generation_fingerprint
+        )
+        for row in rows
+        if row.fingerprint in found
+    }
+
+
+def _with_row(votes: QuestionVotes, row: Question | CalibrationItem, generation_fingerprint: str) -> QuestionVotes:
+    """Add what the database knows of the question: a calibration answer, the kind, the text, a given cluster."""
+    cluster = row.metadata.get("cluster", votes.cluster)
+    return replace(
+        votes,
+        uid=row.uid,
+        truth=row.answer if isinstance(row, CalibrationItem) else None,
+        kind=row.answer_kind or None,
+        cluster=cluster if isinstance(cluster, int) and not isinstance(cluster, bool) else None,
+        text=row.text,
+        choices=tuple(row.choices),
+        fingerprint=generation_fingerprint,
+    )
+
+
+def _chunks(fingerprints: Collection[str]) -> Iterator[list[str]]:
+    ordered = sorted(set(fingerprints))
+    for start in range(0, len(ordered), QUESTIONS_PER_QUERY):
+        yield ordered[start : start + QUESTIONS_PER_QUERY]

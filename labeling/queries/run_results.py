@@ -1,0 +1,184 @@
+"""What a finished run found, in words and figures: threshold, notices, picks with why, the map of the pool."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import F, OuterRef, Subquery
+
+from labeling.models import Pick, QuestionScore, SelectionRun
+
+TIE_BREAKS = {
+    "set_size_from_probes": "this one has the larger prediction set from its probes alone",
+    "distinct_probe_answers": "its probes gave more distinct answers",
+    "nearness_to_centre": "it lies nearer to the centre of its cluster",
+    "sha256_of_id": "nothing else told them apart, so a hash of the ids decided",
+    "file_order": "it comes first in the file",
+}
+MEASURES = {
+    "max_frequency": "Share of the most frequent answer",
+    "entropy": "Entropy of the answers",
+    "unread_share": "Share of unread completions",
+}
+REASONS = {
+    "too_few_readable": "too few readable answers",
+    "in_calibration_set": "also in the calibration set",
+    "in_a_round": "already in a round",
+    "already_labeled": "already labeled",
+}
+MAP_POINTS = 5000  # beyond it the map shows the picks and an even share of the rest
+
+
+@dataclass(frozen=True)
+class PickLine:
+    """A pick and why it was picked, as sentences."""
+
+    pick: Pick
+    why: list[str]
+
+
+@dataclass(frozen=True)
+class Notice:
+    """Something to know before trusting the run. ``offered_alpha`` comes with its caveat, where there is one."""
+
+    code: str
+    message: str
+    offered_alpha: str = ""
+    offered_note: str = ""
+
+
+@dataclass(frozen=True)
+class MeasureLine:
+    """One measure of how the model answers, in the pool and in the calibration set, and whether they look alike."""
+
+    name: str
+    pool_mean: float
+    calibration_mean: float
+    p_value: float
+    is_alike: bool
+
+
+def picks_of(run: SelectionRun) -> list[PickLine]:
+    """The picks, best first, with their questions and the reasons; one query."""
+    strategy = _report(run).get("strategy", {}).get("title", "the strategy")
+    return [PickLine(pick, _why(pick, strategy)) for pick in run.picks.select_related("question").order_by("rank")]
+
+
+def _why(pick: Pick, strategy: str) -> list[str]:
+    is_own = pick.taken_by == "cluster"
+    where = f"in cluster {pick.cluster}" if is_own else "in the pool"
+    best = f"The best of cluster {pick.cluster}" if is_own else "The best that the clusters left over"
+    answers = {0: "no answer is", 1: "1 answer is"}.get(pick.set_size, f"{pick.set_size} answers are")
+    why = [f"{best} ({strategy}).", f"By the threshold {answers} plausible."]
+    if pick.tied_with == 0:
+        return [*why, f"No other question {where} has the same score."]
+    others = "1 other question has" if pick.tied_with == 1 else f"{pick.tied_with} other questions have"
+    decided = TIE_BREAKS.get(pick.tie_break, "they were all picked")
+    return [*why, f"{others} the same score {where}: {decided}."]
+
+
+def set_size_histogram(run: SelectionRun) -> list[tuple[int, int]]:
+    """(set size, number of questions), from the smallest size to the largest, gaps filled with 0."""
+    counts = {int(size): n for size, n in _report(run).get("set_size_histogram", {}).items()}
+    return [(size, counts.get(size, 0)) for size in range(min(counts), max(counts) + 1)] if counts else []
+
+
+def map_points(run: SelectionRun) -> list[dict[str, Any]]:
+    """The pool in two dimensions: x, y, uid, set_size, cluster, and rank (None where not picked); one query.
+
+    Empty where the run had no embeddings. A large pool is thinned evenly; picks are always there.
+    """
+    rank = Pick.objects.filter(run=run, question=OuterRef("question")).values("rank")
+    points = list(
+        QuestionScore.objects.filter(run=run, x__isnull=False)
+        .annotate(rank=Subquery(rank))
+        .order_by("id")
+        .values("x", "y", "set_size", "cluster", "rank", uid=F("question__uid"))
+    )
+    every = -(-len(points) // MAP_POINTS)
+    return [point for i, point in enumerate(points) if i % every == 0 or point["rank"] is not None]
+
+
+def threshold_in_words(run: SelectionRun) -> str:
+    """What the threshold means for the person at the screen; "" before there is one."""
+    report = _report(run)
+    if not report:
+        return ""
+    coverage = f"{1 - float(run.config['alpha']):.4g}"
+    if run.q_hat is None:
+        return (
+            "The threshold is infinite: so many right answers of the calibration set never came from the model that "
+            f"every answer it gives has to count as plausible. Coverage of {coverage} cannot be had."
+        )
+    lowest, highest = -run.q_hat, run.config["lam"] - run.q_hat
+    if highest <= 0:
+        share = "whatever its share of the votes"
+    else:
+        share = f"when it has {max(lowest, 0):.1%} of the votes or more ({highest:.1%} where the votes are most spread)"
+    return (
+        f"The threshold is {run.q_hat:.4g}: an answer is plausible {share}. Over questions like those of the "
+        f"calibration set, the plausible answers include the right one at least {coverage} of the time; for the picked "
+        "questions, which were chosen for being uncertain, nothing is promised."
+    )
+
+
+def notices_of(run: SelectionRun) -> list[Notice]:
+    """What the report warns of. A degenerate calibration offers the smallest alpha that would not be."""
+    offer = _report(run).get("calibration", {}).get("smallest_useful_alpha") or {}
+    return [
+        Notice(
+            code=warning["code"],
+            message=warning["message"],
+            offered_alpha=offer.get("alpha", "") if warning["code"] == "degenerate_calibration" else "",
+            offered_note=offer.get("note", "") if warning["code"] == "degenerate_calibration" else "",
+        )
+        for warning in _report(run).get("warnings", [])
+    ]
+
+
+def coverage_check_in_words(run: SelectionRun) -> str:
+    """The self-check of coverage in a sentence; "" before there is one."""
+    check = _report(run).get("calibration", {}).get("coverage_check")
+    if not check:
+        return ""
+    if not check["available"]:
+        return f"Not available: {check['reason']}."
+    low, high = check["band"]
+    verdict = "below" if check["below_band"] else "not below"
+    return (
+        f"Fitted on a random half of the calibration set ({check['n_fitted']} questions), the sets cover "
+        f"{check['hits']} of {check['n_counted']} right answers of the other half ({check['coverage']:.1%}). By theory "
+        f"{low:.1%} to {high:.1%}, so this is {verdict} the band. It checks the method, not the threshold in use."
+    )
+
+
+def comparison_of(run: SelectionRun) -> list[MeasureLine]:
+    """How alike the model's answers to pool and calibration set are, measure by measure; no answer key is used."""
+    comparison = _report(run).get("comparison", {})
+    return [
+        MeasureLine(
+            name=MEASURES.get(name, name),
+            pool_mean=test["pool_mean"],
+            calibration_mean=test["calibration_mean"],
+            p_value=test["p_value"],
+            is_alike=name not in comparison["unlike"],
+        )
+        for name, test in comparison.get("tests", {}).items()
+    ]
+
+
+def not_picked(run: SelectionRun) -> list[tuple[str, int]]:
+    """Why questions could not be picked, with how many, the set-aside ones included."""
+    counts = {
+        REASONS.get(reason, reason): found["n"]
+        for reason, found in _report(run).get("pool", {}).get("ineligible", {}).items()
+    }
+    if n_set_aside := sum(each["where"] == "pool" for each in _report(run).get("set_aside", [])):
+        counts["could not be asked"] = n_set_aside
+    return sorted(counts.items())
+
+
+def _report(run: SelectionRun) -> Mapping[str, Any]:
+    return run.report or {}

@@ -1,0 +1,130 @@
+"""What pages and commands show of selection runs while they are under way."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.db.models import Count, QuerySet
+from django.utils import timezone
+
+from labeling.models import GoldAnswer, Pool, Question, RecordedVotes, SelectionRun, Slot
+
+Status = SelectionRun.Status
+MODEL_STAGES = tuple(
+    f"{where}: {stage}" for where in ("calibration", "pool") for stage in ("trajectories", "probes", "outcomes")
+)
+NO_WORKER_AFTER = timedelta(seconds=15)
+
+
+@dataclass(frozen=True)
+class StageLine:
+    """One stage of a run. ``share`` of it done, from 0 to 1; ``rate`` in completions (or questions) a second and
+    ``seconds_left`` while it is under way and something has been done."""
+
+    name: str
+    done: int
+    total: int
+    seconds: float
+    share: float
+    is_current: bool
+    is_done: bool
+    rate: float | None = None
+    seconds_left: float | None = None
+
+
+@dataclass(frozen=True)
+class RunProgress:
+    """How far a run is. ``is_live``: it may still change by itself, so ask again."""
+
+    status: str
+    status_label: str
+    is_live: bool
+    is_stopping: bool  # cancelled, and the chunk in flight is being finished
+    needs_worker: bool  # has waited for a while and nobody took it
+    stages: list[StageLine]
+    seconds: float
+    error_code: str
+    error: str
+
+
+def runs_of(pool: Pool) -> QuerySet[SelectionRun]:
+    """The pool's runs, newest first, with what a list shows of them; ``n_picks`` counts the picks."""
+    return (
+        SelectionRun.objects.filter(pool=pool)
+        .select_related("calibration_set", "policy_model", "created_by")
+        .annotate(n_picks=Count("picks"))
+        .defer("report", "traceback")
+    )
+
+
+def run_progress(run: SelectionRun) -> RunProgress:
+    """Describe how far the run is; needs no query beyond the row itself."""
+    now = timezone.now()
+    is_live = run.status in {Status.QUEUED, Status.RUNNING}
+    is_lapsed = run.status == Status.RUNNING and run.lease_until is not None and run.lease_until <= now
+    waits_since = run.lease_until if is_lapsed else run.started_at or run.created_at
+    return RunProgress(
+        status=run.status,
+        status_label=run.get_status_display(),
+        is_live=is_live,
+        is_stopping=run.status == Status.RUNNING and run.cancel_requested,
+        needs_worker=(run.status == Status.QUEUED or is_lapsed) and now - waits_since > NO_WORKER_AFTER,
+        stages=_stage_lines(run, now if run.status == Status.RUNNING and not is_lapsed else None),
+        seconds=sum(stage["seconds"] for stage in run.stages),
+        error_code=run.error_code,
+        error=run.error,
+    )
+
+
+def _stage_lines(run: SelectionRun, now: datetime | None) -> list[StageLine]:
+    """The stages that were entered and those still to come. ``now`` is None unless a worker is at it."""
+    entered = {stage["name"]: stage for stage in run.stages}
+    expected = [*(MODEL_STAGES if run.policy_model_id else ()), *(["embedding"] if run.embedder else ()), "scoring"]
+    lines = []
+    for name in [*expected, *(name for name in entered if name not in expected)]:
+        stage = entered.get(name)
+        if stage is None:
+            lines.append(StageLine(name, 0, 0, 0.0, 1.0 if run.status == Status.FINISHED else 0.0, False, False))
+            continue
+        done, total = stage["done"], stage["total"]
+        is_current = now is not None and name == run.stage and done < total
+        rate = left = None
+        if now is not None and is_current and done > stage["done_before"]:
+            elapsed = (now - datetime.fromisoformat(stage["started_at"])).total_seconds()
+            rate = (done - stage["done_before"]) / max(elapsed, 0.001)
+            left = (total - done) / rate
+        lines.append(
+            StageLine(
+                name=name,
+                done=done,
+                total=total,
+                seconds=stage["seconds"],
+                share=done / total if total else 1.0,
+                is_current=is_current,
+                is_done=done >= total,
+                rate=rate,
+                seconds_left=left,
+            )
+        )
+    return lines
+
+
+def questions_spoken_for(pool: Pool) -> dict[str, str]:
+    """The uids of questions not to be picked again, each with why: ``already_labeled`` or ``in_a_round``."""
+    in_a_round = Question.objects.in_pool(pool).filter(
+        pk__in=Slot.objects.filter(purpose=Slot.Purpose.LABEL).exclude(state=Slot.State.VOID).values("question")
+    )
+    labeled = GoldAnswer.objects.filter(question__pool=pool)
+    reasons = dict.fromkeys(in_a_round.values_list("uid", flat=True), "in_a_round")
+    return reasons | dict.fromkeys(labeled.values_list("question__uid", flat=True), "already_labeled")
+
+
+def recorded_settings_of(pool: Pool) -> list[tuple[str, int]]:
+    """The generation fingerprints under which votes are recorded for the pool's questions, with how many have some."""
+    return list(
+        RecordedVotes.objects.filter(question_fingerprint__in=pool.questions.values("fingerprint"))
+        .values_list("generation_fingerprint")
+        .annotate(n=Count("pk"))
+        .order_by("-n", "generation_fingerprint")
+    )

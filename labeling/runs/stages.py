@@ -1,0 +1,177 @@
+"""The stages of a selection run: answers, vectors, picks. Each starts from what is stored."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from labeling.engine.embeddings import embedded
+from labeling.engine.evidence import DatabaseCompletionStore, QuestionVotes, recorded_votes, votes_from_completions
+from labeling.engine.generation import OpenModel, check_same_settings, opened_model, probe, remember_settings
+from labeling.engine.selection import select_questions
+from labeling.errors import LabelingError
+from labeling.models import CalibrationItem, Question, SelectionRun
+from labeling.queries.runs import questions_spoken_for
+from labeling.runs.lease import Lease, LeaseLost
+from labeling.runs.progress import StageProgress
+from labeling.runs.results import save_results
+
+SECONDS_BETWEEN_CHECKS = 0.5
+Rows = Sequence[Question] | Sequence[CalibrationItem]
+
+
+class RunStopped(LabelingError):
+    """The run was cancelled, or its worker is shutting down; what was finished is kept."""
+
+    code = "run_stopped"
+
+    def __init__(self, *, is_cancelled: bool) -> None:
+        self.is_cancelled = is_cancelled
+        super().__init__("It was cancelled." if is_cancelled else "Its worker is shutting down.")
+
+
+@dataclass
+class Evidence:
+    """The votes of pool and calibration set. ``set_aside``: questions that could not be asked, where and why."""
+
+    votes: dict[str, list[QuestionVotes]] = field(default_factory=dict)  # by "calibration" and "pool"
+    set_aside: list[dict[str, str]] = field(default_factory=list)
+    tokens: dict[str, int] = field(default_factory=dict)
+    generation: Mapping[str, object] = field(default_factory=dict)
+
+
+class RunStages:
+    """One attempt at a run. ``progress`` is called after every chunk, and is where an attempt stops when it must."""
+
+    def __init__(
+        self,
+        run: SelectionRun,
+        lease: Lease,
+        *,
+        should_stop: Callable[[], bool],
+        listener: Callable[[str, int, int], None],
+    ) -> None:
+        self._run, self._lease, self._should_stop = run, lease, should_stop
+        self._progress = StageProgress(lease, run.stages, listener)
+        self._checked_at = 0.0
+
+    def execute(self) -> None:
+        """Go through all stages and save the results. Raises LeaseLost, RunStopped or LabelingError."""
+        items = list(self._run.calibration_set.items.order_by("uid"))
+        questions = _questions(self._run)
+        evidence = self._evidence(items, questions)
+        asked = {votes.uid for votes in evidence.votes["pool"]}
+        questions = [question for question in questions if question.uid in asked]
+
+        embeddings = None
+        if self._run.embedder:
+            embeddings = embedded(
+                questions,
+                self._run.embedder,
+                saving=self._lease.saving,
+                progress=lambda done, total: self.progress("embedding", done, total),
+            )
+        selected = select_questions(
+            self._run,
+            questions,
+            evidence.votes["pool"],
+            evidence.votes["calibration"],
+            embeddings=embeddings,
+            ineligible=questions_spoken_for(self._run.pool),
+            progress=lambda done, total: self.progress("scoring", done, total),
+        )
+        self._progress.write()
+        report = {
+            **selected.report,
+            "generation": dict(evidence.generation),
+            "set_aside": evidence.set_aside,
+            "tokens": evidence.tokens,
+            "seconds": self._progress.seconds(),
+        }
+        save_results(self._lease, selected, report)
+
+    def progress(self, stage: str, done: int, total: int) -> None:
+        """Write how far the stage is. Raises RunStopped or LeaseLost when the attempt must stop here."""
+        self._progress(stage, done, total)
+        if self._lease.is_lost:
+            raise LeaseLost(self._run.pk)
+        if self._should_stop():
+            self._progress.write()
+            raise RunStopped(is_cancelled=False)
+        if time.monotonic() - self._checked_at >= SECONDS_BETWEEN_CHECKS:
+            if self._lease.is_cancelled():
+                self._progress.write()
+                raise RunStopped(is_cancelled=True)
+            self._checked_at = time.monotonic()
+
+    def _evidence(self, items: Rows, questions: Rows) -> Evidence:
+        if self._run.policy_model is None:
+            return self._recorded(items, questions)
+        with opened_model(self._run.policy_model) as model:
+            return self._generated(model, items, questions)
+
+    def _generated(self, model: OpenModel, items: Rows, questions: Rows) -> Evidence:
+        """Ask the model for what is not stored yet, calibration first, and read the votes."""
+        remember_settings(model)
+        if self._run.generation_fingerprint:  # an earlier attempt: what it asked must have been the same model
+            check_same_settings(pool=model.fingerprint, calibration=self._run.generation_fingerprint)
+        self._lease.update(generation_fingerprint=model.fingerprint)
+        evidence = Evidence(generation={"fingerprint": model.fingerprint, **model.parts})
+        store = DatabaseCompletionStore(model.fingerprint, self._lease.saving)
+        n_outcomes, n_probes = self._run.config["n_outcomes"], self._run.config["n_probes"]
+        for where, rows in (("calibration", items), ("pool", questions)):
+            probed = probe(
+                model,
+                rows,
+                store=store,
+                n_outcomes=n_outcomes,
+                n_probes=n_probes,
+                seed=self._run.config["seed"],
+                progress=lambda stage, done, total, where=where: self.progress(f"{where}: {stage}", done, total),
+            )
+            for uid, (code, message) in sorted(probed.set_aside.items()):
+                evidence.set_aside.append({"where": where, "id": uid, "code": code, "message": message})
+            evidence.tokens |= {f"{where}: {stage}": n for stage, n in probed.tokens.items()}
+            asked = [row for row in rows if row.uid not in probed.set_aside]
+            evidence.votes[where] = votes_from_completions(asked, store, n_outcomes=n_outcomes, n_probes=n_probes)
+        return evidence
+
+    def _recorded(self, items: Rows, questions: Rows) -> Evidence:
+        """Take the votes recorded for the run's generation fingerprint; questions without any are set aside."""
+        fingerprint = self._run.generation_fingerprint
+        evidence = Evidence(generation={"fingerprint": fingerprint})
+        for where, rows in (("calibration", items), ("pool", questions)):
+            found = recorded_votes(rows, fingerprint)
+            evidence.votes[where] = [found[row.uid] for row in rows if row.uid in found]
+            evidence.set_aside += [
+                {"where": where, "id": row.uid, "code": "no_recorded_votes", "message": "No votes are recorded for it."}
+                for row in rows
+                if row.uid not in found
+            ]
+        self._run.config |= _numbers_of_votes([*evidence.votes["calibration"], *evidence.votes["pool"]])
+        self._lease.update(config=self._run.config)
+        return evidence
+
+
+def _questions(run: SelectionRun) -> list[Question]:
+    """The run's questions; under a limit always the same ones, whatever order they were imported in."""
+    questions = sorted(run.pool.questions.all(), key=lambda question: hashlib.sha256(question.uid.encode()).digest())
+    return questions[: run.question_limit]
+
+
+def _numbers_of_votes(votes: Sequence[QuestionVotes]) -> dict[str, int]:
+    """Return n_probes and n_outcomes as they were recorded. Raises LabelingError where questions differ in them."""
+    numbers = {(len(each.probe_answers), len(each.outcome_answers)): each.uid for each in votes}
+    if len(numbers) != 1:
+        shown = "; ".join(
+            f"“{uid}” has {probes} probes and {outcomes} outcomes" for (probes, outcomes), uid in numbers.items()
+        )
+        raise LabelingError(
+            f"The recorded votes differ in number: {shown or 'there are none'}. "
+            "Record the same number for every question of the pool and the calibration set.",
+            code="uneven_votes",
+        )
+    ((n_probes, n_outcomes),) = numbers
+    return {"n_probes": n_probes, "n_outcomes": n_outcomes}
