@@ -97,7 +97,52 @@ class EngineUnavailable(EngineError):
         )
 
 
+class MissingCompletions(SelectorError):
+    """Votes were asked for before everything they are read from was generated."""
+
+    code = "missing_completions"
+
+    def __init__(self, *, uid: str, kind: str, n_missing: int) -> None:
+        self.uid, self.kind, self.n_missing = uid, kind, n_missing
+        super().__init__(f"Question {uid!r} lacks {n_missing} {kind} completion(s); finish generating first.")
+
+
 class Stopped(SelectorError):
     """The work was asked to stop; what was finished is kept."""
 
     code = "stopped"
+
+
+class UnusableFile(SelectorError):
+    """Rows of a votes file cannot be used; recorded answers with holes would make a threshold that means nothing."""
+
+    code = "unusable_file"
+
+    def __init__(self, rows: "list[InvalidRow]") -> None:
+        self.rows = rows
+        shown = [str(row) for row in rows[:20]]
+        more = f"\n... and {len(rows) - 20} more rows." if len(rows) > 20 else ""
+        super().__init__("\n".join(shown) + more)
+
+
+class StateInUse(SelectorError):
+    """Another process is working in the same state directory."""
+
+    code = "state_in_use"
+
+    def __init__(self, *, path: str) -> None:
+        self.path = path
+        super().__init__(f"Another assay process is working in {path}. Wait for it, or choose another --state.")
+
+
+class StateMismatch(SelectorError):
+    """A state directory holds answers that were generated with other settings."""
+
+    code = "state_mismatch"
+
+    def __init__(self, *, path: str, differences: str) -> None:
+        self.path, self.differences = path, differences
+        super().__init__(
+            f"The answers in {path} were generated with other settings ({differences}). "
+            "Use the same settings again, or another --state."
+        )

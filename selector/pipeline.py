@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import isinf
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -81,8 +81,8 @@ def calibrate(table: VoteTable, config: SelectionConfig) -> Calibration:
 
 def score(table: VoteTable, q_hat: float, config: SelectionConfig) -> PoolScores:
     """Measure every question's votes against the threshold."""
-    whole = {name: np.zeros(len(table), np.int64) for name in WHOLE_MEASURES}
-    real = {name: np.zeros(len(table)) for name in REAL_MEASURES}
+    whole: dict[str, Any] = {name: np.zeros(len(table), np.int64) for name in WHOLE_MEASURES}
+    real: dict[str, Any] = {name: np.zeros(len(table)) for name in REAL_MEASURES}
     for rows, votes, answer_scores in answer_scores_of(table, config):
         given = votes.counts > 0
         whole["set_size"][rows] = np.count_nonzero((answer_scores <= q_hat) & given, axis=1)
@@ -173,7 +173,7 @@ def run_selection(
         distances=distances,
         is_eligible=is_eligible,
         q_hat=calibration.q_hat,
-        per_cluster=strategy.per_cluster or max(1, config.budget // int(clusters["n"])),
+        per_cluster=strategy.per_cluster or max(1, config.budget // clusters["n"]),
         config=config,
     )
     progress("checking", 0, 1)
@@ -220,7 +220,7 @@ def _clusters(
     embeddings: NDArray[np.float32] | None,
     strategy: Strategy,
     config: SelectionConfig,
-) -> tuple[NDArray[np.intp], Floats | None, dict[str, object]]:
+) -> tuple[NDArray[np.intp], Floats | None, dict[str, Any]]:
     """Return labels [N], distances to the centres [N] where there are embeddings, and how the clusters came about."""
     if embeddings is not None and (embeddings.ndim != 2 or len(embeddings) != len(votes)):
         raise InvalidConfig("embeddings", f"an array of shape {embeddings.shape}", f"{len(votes)} rows, one a question")

@@ -142,8 +142,8 @@ def warnings_of(report: Mapping[str, Any], calibration: Calibration, config: Sel
     return found
 
 
-def count_tokens(votes: Sequence[QuestionVotes]) -> dict[str, int] | None:
-    """Return the tokens that recorded votes say they cost, or None where they do not say."""
+def count_tokens(votes: Sequence[QuestionVotes]) -> dict[str, int]:
+    """Return the tokens that recorded votes say they cost, by stage; empty where they do not say."""
     total: Counter[str] = Counter()
     for question in votes:
         if question.prompt_tokens is not None:
@@ -152,7 +152,7 @@ def count_tokens(votes: Sequence[QuestionVotes]) -> dict[str, int] | None:
             total["trajectories"] += question.trajectory_tokens
         if question.outcome_tokens is not None:
             total["outcomes"] += sum(question.outcome_tokens)
-    return dict(total) or None
+    return dict(total)
 
 
 def hash_of(parts: Mapping[str, object]) -> str:

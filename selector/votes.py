@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from selector.errors import InvalidRow
+from selector.errors import InvalidRow, UnusableFile
 
 if TYPE_CHECKING:
     from selector.answers import AnswerPolicy, Grader
@@ -123,43 +123,49 @@ def _shown(found: object) -> str:
 def read_votes(path: str | Path, *, calibration: bool = False) -> list[QuestionVotes]:
     """Read a votes file (JSON Lines). With ``calibration`` every row must say ``truth`` (null: no answer is right).
 
-    Raises an ExceptionGroup-free InvalidRow for the first row that cannot be used, naming its line; every row has
-    the same number of answers of each kind as the first, and no id comes twice.
+    Every row has as many answers of each kind as the first, and no id comes twice. Raises UnusableFile, naming every
+    row that cannot be used.
     """
-    path = Path(path)
+    from selector.rows import Limits, Row, read_rows
+
     votes: list[QuestionVotes] = []
     line_of: dict[str, int] = {}
-    for line, data in _json_lines(path):
+    rejected: list[InvalidRow] = []
+    for row in read_rows(path, format="jsonl", limits=Limits(max_line_bytes=16 << 20)):
+        if not isinstance(row, Row):
+            rejected.append(InvalidRow(path=str(path), line=row.line, row_code=row.code, message=row.message))
+            continue
         try:
-            if calibration and "truth" not in data:
-                raise ValueError("truth is missing; a calibration question needs its right answer")
-            question = QuestionVotes.from_json(data)
+            question = QuestionVotes.from_json(row.data)
+            _check_fits(question, row.data, votes[:1], line_of, calibration=calibration)
         except ValueError as error:
-            raise InvalidRow(path=str(path), line=line, row_code="invalid_votes", message=f"{error}.") from None
-        if question.uid in line_of:
-            raise InvalidRow(
-                path=str(path), line=line, row_code="duplicate_id",
-                message=f"id {_shown(question.uid)} was already on line {line_of[question.uid]}.",
-            )  # fmt: skip
-        line_of[question.uid] = line
+            message = f"{error}."
+            rejected.append(InvalidRow(path=str(path), line=row.line, row_code="invalid_votes", message=message))
+            continue
+        line_of[question.uid] = row.line
         votes.append(question)
-        for name in ("probe_answers", "outcome_answers"):
-            n_found, n_wanted = len(getattr(question, name)), len(getattr(votes[0], name))
-            if n_found != n_wanted:
-                raise InvalidRow(
-                    path=str(path), line=line, row_code="uneven_votes",
-                    message=f"{name} has {n_found} answers where the first row has {n_wanted}.",
-                )  # fmt: skip
-    if not votes:
-        raise InvalidRow(path=str(path), line=1, row_code="empty_file", message="the file has no rows.")
+    if rejected:
+        raise UnusableFile(rejected)
     return votes
 
 
-def _json_lines(path: Path) -> Iterator[tuple[int, Mapping[str, object]]]:
-    with path.open(encoding="utf-8-sig") as lines:
-        for number, line in enumerate(lines, 1):
-            if line.strip():
-                yield number, json.loads(line)
+def _check_fits(
+    question: QuestionVotes,
+    data: Mapping[str, object],
+    first: Sequence[QuestionVotes],
+    line_of: Mapping[str, int],
+    *,
+    calibration: bool,
+) -> None:
+    """Raise ValueError where a row does not go with the rows before it."""
+    if calibration and "truth" not in data:
+        raise ValueError("truth is missing; a calibration question needs its right answer")
+    if question.uid in line_of:
+        raise ValueError(f"id {_shown(question.uid)} was already on line {line_of[question.uid]}")
+    for name in ("probe_answers", "outcome_answers"):
+        n_found, n_wanted = len(getattr(question, name)), len(getattr(first[0] if first else question, name))
+        if n_found != n_wanted:
+            raise ValueError(f"{name} has {n_found} answers where the first row has {n_wanted}")
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,233 @@
+"""The command `assay`: rank a pool, probe it, grade answers, read an answer."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Sequence
+
+from selector.config import PRESETS
+from selector.errors import SelectorError, Stopped
+from selector.strategies import STRATEGIES
+
+ENGINES = ("transformers", "openai", "scripted")
+
+DESCRIPTION = """\
+Find the questions whose answers are worth paying for.
+
+  rank    which questions of a pool to have answered, from a model or from recorded answers
+  probe   only ask the model, and record its answers for later
+  grade   compare answers with gold answers
+  read    what a trainer's grader reads in an answer
+"""
+
+RANK_EXAMPLES = """\
+With a model on this machine (calibration questions have answers, pool questions need none):
+
+  assay rank pool.jsonl --calibration calibration.jsonl --budget 8 \\
+      --engine transformers --model Qwen/Qwen2.5-Math-1.5B-Instruct --embedder minilm \\
+      --out picks.jsonl --report report.json
+
+With a model server (vLLM or another that takes token ids at /v1/completions):
+
+  assay rank pool.jsonl --calibration calibration.jsonl --budget 8 --engine openai \\
+      --base-url http://localhost:8000/v1 --model Qwen/Qwen2.5-Math-7B-Instruct --out picks.jsonl
+
+From recorded answers, without a model:
+
+  assay rank --votes pool_votes.jsonl --calibration-votes calibration_votes.jsonl --budget 8 --out picks.jsonl
+
+Killed or stopped, the same command goes on where it was: every answer is kept in --state (default: OUT.state).
+Exit status: 0 done, 1 the work could not be done (the reason is on standard error), 2 wrong usage, 130 stopped.
+"""
+
+PROBE_EXAMPLES = """\
+On the machine with the GPU, once for the pool and once for the calibration set:
+
+  assay probe pool.jsonl --model Qwen/Qwen2.5-Math-7B-Instruct --out pool_votes.jsonl
+  assay probe calibration.jsonl --model Qwen/Qwen2.5-Math-7B-Instruct --out calibration_votes.jsonl
+
+Then anywhere: assay rank --votes pool_votes.jsonl --calibration-votes calibration_votes.jsonl ...
+"""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit status."""
+    parser = build_parser()
+    options = parser.parse_args(argv)
+    check = options.check
+    if check is not None:
+        check(options.parser, options)
+    try:
+        return int(options.run(options))
+    except Stopped as stopped:
+        print(f"assay: {stopped} Run the same command again to go on.", file=sys.stderr)
+        return 130
+    except SelectorError as error:
+        for line in str(error).splitlines():
+            print(f"assay: {line}", file=sys.stderr)
+        return 1
+    except BrokenPipeError:
+        sys.stderr.close()
+        return 1
+    except KeyboardInterrupt:
+        print("assay: stopped at once; what was saved is kept.", file=sys.stderr)
+        return 130
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser of the whole command."""
+    parser = argparse.ArgumentParser(
+        prog="assay", description=DESCRIPTION, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    commands = parser.add_subparsers(dest="command", required=True, metavar="{rank,probe,grade,read}")
+    _add_rank(commands)
+    _add_probe(commands)
+
+    grade = commands.add_parser("grade", help="compare answers with gold answers")
+    grade.add_argument("cases", metavar="CASES.jsonl", help="rows with gold, answer and, if known, kind")
+    grade.set_defaults(run=_grade, check=None)
+    read = commands.add_parser("read", help="what a trainer's grader reads in an answer")
+    read.add_argument("answer", metavar="ANSWER", help='for example "\\frac{1}{2}"')
+    read.add_argument("--kind", help="number, expression, set, tuple, interval, equation, choice, percent, ...")
+    read.set_defaults(run=_read, check=None)
+    return parser
+
+
+def _add_rank(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    rank = commands.add_parser(
+        "rank",
+        help="which questions of a pool to have answered",
+        epilog=RANK_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    rank.set_defaults(run=_rank, check=_check_rank, parser=rank)
+    rank.add_argument("pool", nargs="?", metavar="POOL", help="questions without answers: JSONL, CSV or Parquet")
+    rank.add_argument("--calibration", metavar="CAL", help="questions with answers, of the same sort as the pool's")
+    rank.add_argument("--votes", metavar="FILE", help="recorded answers to the pool's questions, instead of a model")
+    rank.add_argument("--calibration-votes", metavar="FILE", help="recorded answers, with the truth, for calibration")
+
+    what = rank.add_argument_group("what to pick")
+    what.add_argument("--budget", type=int, required=True, metavar="B", help="number of questions to pick")
+    what.add_argument("--strategy", choices=tuple(STRATEGIES), default="const", help="default: const")
+    what.add_argument("--preset", choices=tuple(PRESETS), default="recommended", help="default: recommended")
+    what.add_argument("--alpha", metavar="A", help="share of truths the sets may miss (default: 0.1)")
+    what.add_argument("--lam", type=float, metavar="L", help="weight of the entropy in the score (default: 0.02)")
+    what.add_argument("--clusters", type=int, metavar="C", help="number of clusters (default: one for each pick)")
+    what.add_argument(
+        "--min-readable", type=float, metavar="S", help="share of answers that must be readable (default: 0.5)"
+    )
+    likeness = rank.add_argument_group("how alike questions are (where the rows bring no cluster)")
+    source = likeness.add_mutually_exclusive_group()
+    source.add_argument("--embedder", metavar="E", help="sentence-transformers directory or name (default: minilm)")
+    source.add_argument("--embeddings", metavar="X.npy", help="one row of numbers for each row of the pool")
+    _add_model_options(rank, n_answers=None)
+    output = rank.add_argument_group("output")
+    output.add_argument("--out", required=True, metavar="PICKS.jsonl", help="the picks, best first")
+    output.add_argument("--report", metavar="REPORT.json", help="threshold, checks, settings, tokens, seconds")
+    output.add_argument("--scores", metavar="SCORES.jsonl", help="what every question of the pool measured")
+
+
+def _add_probe(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    probe = commands.add_parser(
+        "probe",
+        help="only ask the model, and record its answers",
+        epilog=PROBE_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    probe.set_defaults(run=_probe, check=_check_probe, parser=probe)
+    probe.add_argument("pool", metavar="POOL", help="questions, with answers or without: JSONL, CSV or Parquet")
+    _add_model_options(probe, n_answers=20)
+    probe.add_argument("--out", required=True, metavar="VOTES.jsonl", help="the recorded answers")
+
+
+def _add_model_options(parser: argparse.ArgumentParser, *, n_answers: int | None) -> None:
+    model = parser.add_argument_group("the model and how it is asked")
+    model.add_argument("--engine", choices=ENGINES, default=None, help="default: transformers")
+    model.add_argument("--model", metavar="M", help="directory or name of the model, or its name on the server")
+    model.add_argument("--revision", metavar="R", help="revision of the model")
+    model.add_argument("--base-url", metavar="U", help="address of the model server, up to /v1")
+    model.add_argument("--api-key-env", metavar="VAR", help="environment variable that holds the server's key")
+    model.add_argument("--temperature", type=float, metavar="T", help="default: the model's own advice, else 0.6")
+    model.add_argument("--top-p", type=float, metavar="P", help="default: the model's own advice, else 1")
+    model.add_argument("--max-tokens", type=int, metavar="N", help="longest rollout in tokens (default: 2048)")
+    model.add_argument("--batch-size", type=int, metavar="N", help="completions generated at a time (transformers)")
+    model.add_argument("--outcomes", type=int, default=n_answers, metavar="N", help="sampled answers (default: 20)")
+    model.add_argument("--probes", type=int, default=n_answers, metavar="N", help="forced answers (default: 20)")
+    model.add_argument("--kind", metavar="K", help="kind of the answers, for questions that do not say")
+    model.add_argument("--map", action="append", type=_mapping, metavar="FIELD=COLUMN", help="e.g. question=problem")
+    model.add_argument("--seed", type=int, default=None, metavar="S", help="default: 0")
+    model.add_argument("--state", metavar="DIR", help="where answers are kept for going on later (default: OUT.state)")
+
+
+def _mapping(text: str) -> tuple[str, str]:
+    field, equals, column = text.partition("=")
+    if not (field and equals and column):
+        raise argparse.ArgumentTypeError(f"{text!r} is not FIELD=COLUMN")
+    return field, column
+
+
+def _check_rank(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
+    if options.votes is None:
+        if options.pool is None:
+            parser.error("give a POOL (with --calibration and --model), or --votes with --calibration-votes")
+        if options.calibration is None:
+            parser.error("--calibration is missing: the questions with answers that the threshold is fitted on")
+        if options.calibration_votes is not None:
+            parser.error("--calibration-votes goes with --votes, not with a POOL")
+        _check_probe(parser, options)
+        return
+    if options.calibration_votes is None:
+        parser.error("--calibration-votes is missing: it goes with --votes")
+    for name in (
+        "pool",
+        "calibration",
+        "engine",
+        "model",
+        "revision",
+        "base_url",
+        "temperature",
+        "top_p",
+        "max_tokens",
+    ):
+        if getattr(options, name) is not None:
+            parser.error(
+                f"{name.upper() if name == 'pool' else '--' + name.replace('_', '-')} does not go with --votes"
+            )
+
+
+def _check_probe(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
+    if options.model is None:
+        parser.error("--model is missing: a directory, a name, or what the server calls it")
+    options.engine = options.engine or "transformers"
+
+
+def _rank(options: argparse.Namespace) -> int:
+    from selector import commands  # heavy imports wait until the command line is known to be right
+
+    return _with_progress(commands.rank, options)
+
+
+def _probe(options: argparse.Namespace) -> int:
+    from selector import commands
+
+    return _with_progress(commands.probe, options)
+
+
+def _with_progress(command: Callable[..., int], options: argparse.Namespace) -> int:
+    from selector.progress import StageProgress, StopOnSignal
+
+    with StageProgress() as progress, StopOnSignal(progress.say) as stop:
+        return command(options, progress, stop)
+
+
+def _grade(options: argparse.Namespace) -> int:
+    from selector.answers.commands import grade_file
+
+    return grade_file(options.cases, sys.stdout)
+
+
+def _read(options: argparse.Namespace) -> int:
+    from selector.answers.commands import read_answer
+
+    return read_answer(options.answer, options.kind, sys.stdout)

@@ -1,0 +1,285 @@
+"""What `assay rank` and `assay probe` do."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from argparse import Namespace
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from selector.answers import Grader
+from selector.config import SelectionConfig
+from selector.diversity import PACKAGED_EMBEDDERS, embed, embedder_fingerprint
+from selector.errors import InvalidConfig
+from selector.pipeline import Progress, SelectionResult, run_selection
+from selector.probing import Probed, Questions, probe_files, read_question_file
+from selector.progress import StageProgress, StopOnSignal
+from selector.report import count_tokens
+from selector.state import State, write_atomically
+from selector.strategies import STRATEGIES
+from selector.votes import QuestionVotes, read_votes
+
+
+@dataclass
+class Evidence:
+    """The recorded answers that a ranking starts from, and how they came about.
+
+    ``numbers`` are the rows of the pool's file (from 0) that its questions stand on, where some were left out.
+    """
+
+    pool: list[QuestionVotes]
+    calibration: list[QuestionVotes]
+    config: SelectionConfig
+    tokens: dict[str, int]
+    numbers: Sequence[int] | None = None
+    set_aside: Mapping[str, str] = field(default_factory=dict)  # uid -> reason code
+    told: dict[str, object] = field(default_factory=dict)  # what the report says of it
+
+
+def rank(options: Namespace, progress: StageProgress, stop: StopOnSignal) -> int:
+    """Rank a pool from recorded votes or with a model, and write picks and report. Raises SelectorError."""
+    config = _config(options)
+
+    def advance(stage: str, done: int, total: int) -> None:
+        stop.check()
+        progress(stage, done, total)
+
+    with ExitStack() as stack:
+        state = None
+        if options.votes is None:
+            state = stack.enter_context(State(options.state or f"{options.out}.state"))
+            evidence = _ask_model(options, config, state, progress, stop)
+        else:
+            if options.state:
+                state = stack.enter_context(State(options.state))
+            progress("reading votes", 0, 1)
+            evidence = _read_recorded(options, config)
+        embeddings, embedder = _embeddings(evidence, options, state, advance)
+        grader = stack.enter_context(Grader(verdicts=state.verdicts if state else None))
+        result = run_selection(
+            evidence.pool,
+            evidence.calibration,
+            config=evidence.config,
+            embeddings=embeddings,
+            embedder=embedder,
+            grader=grader,
+            ineligible=evidence.set_aside,
+            progress=advance,
+        )
+    progress.close()
+    report = {**result.report, **evidence.told, "tokens": evidence.tokens, "seconds": progress.seconds}
+    _write(result, report, options, progress)
+    return 0
+
+
+def _read_recorded(options: Namespace, config: SelectionConfig) -> Evidence:
+    pool = read_votes(options.votes)
+    calibration = read_votes(options.calibration_votes, calibration=True)
+    pool, calibration, config = _fit_counts(pool, calibration, options, config)
+    return Evidence(pool, calibration, config, count_tokens([*pool, *calibration]))
+
+
+def _ask_model(
+    options: Namespace, config: SelectionConfig, state: State, progress: StageProgress, stop: StopOnSignal
+) -> Evidence:
+    files = [
+        _read_questions(options.pool, options, progress, need_answer=False),
+        _read_questions(options.calibration, options, progress, need_answer=True),
+    ]
+    probed = _probe(files, options, config, state, progress, stop)
+    pool, calibration = probed.votes
+    return Evidence(
+        pool=[replace(question, truth=None) for question in pool],
+        calibration=calibration,
+        config=config,
+        tokens=probed.tokens,
+        numbers=files[0].numbers,
+        set_aside=probed.set_aside,
+        told={
+            "generation": dict(probed.generation),
+            "set_aside": probed.set_aside_messages,
+            "rejected_rows": [
+                {"file": file.path, "line": row.line, "code": row.code, "message": row.message}
+                for file in files
+                for row in file.rejected
+            ],
+        },
+    )
+
+
+def probe(options: Namespace, progress: StageProgress, stop: StopOnSignal) -> int:
+    """Ask the model about every question of a file and write a votes file. Raises SelectorError."""
+    config = SelectionConfig.preset(budget=1, n_outcomes=options.outcomes, n_probes=options.probes, seed=options.seed)
+    with State(options.state or f"{options.out}.state") as state:
+        questions = _read_questions(options.pool, options, progress, need_answer=False)
+        probed = _probe([questions], options, config, state, progress, stop)
+    (votes,) = probed.votes
+    write_atomically(options.out, (_line(question.to_json()) for question in votes))
+    progress.say(f"Wrote the answers to {len(votes):,} questions to {options.out}.")
+    return 0
+
+
+def _config(options: Namespace) -> SelectionConfig:
+    return SelectionConfig.preset(
+        options.preset,
+        budget=options.budget,
+        strategy=options.strategy,
+        alpha=options.alpha,
+        lam=options.lam,
+        n_outcomes=options.outcomes,
+        n_probes=options.probes,
+        n_clusters=options.clusters,
+        seed=options.seed,
+        min_readable=options.min_readable,
+    )
+
+
+def _fit_counts(
+    pool: list[QuestionVotes], calibration: list[QuestionVotes], options: Namespace, config: SelectionConfig
+) -> tuple[list[QuestionVotes], list[QuestionVotes], SelectionConfig]:
+    """Take the numbers of answers from the files; fewer outcomes may be asked for, other probes may not."""
+    n_probes, n_outcomes = len(pool[0].probe_answers), len(pool[0].outcome_answers)
+    if options.outcomes is not None:
+        if options.outcomes > n_outcomes:
+            raise InvalidConfig("--outcomes", options.outcomes, f"at most the {n_outcomes} in {options.votes}")
+        n_outcomes = options.outcomes
+    if options.probes not in (None, 0, n_probes):
+        wanted = f"{n_probes}, as in {options.votes} (or 0: probes sit at fixed cuts and cannot be thinned out)"
+        raise InvalidConfig("--probes", options.probes, wanted)
+    n_probes = 0 if options.probes == 0 else n_probes
+
+    def cut(votes: list[QuestionVotes]) -> list[QuestionVotes]:
+        return [
+            replace(
+                question,
+                probe_answers=question.probe_answers[:n_probes],
+                outcome_answers=question.outcome_answers[:n_outcomes],
+            )
+            for question in votes
+        ]
+
+    return cut(pool), cut(calibration), config.replace(n_outcomes=n_outcomes, n_probes=n_probes)
+
+
+def _read_questions(path: str, options: Namespace, progress: StageProgress, *, need_answer: bool) -> Questions:
+    progress(f"reading {path}", 0, 1)
+    questions = read_question_file(path, mapping=dict(options.map or []), need_answer=need_answer)
+    for row in questions.rejected[:20]:
+        progress.say(f"{path}, line {row.line}: {row.message}")
+    if len(questions.rejected) > 20:
+        progress.say(f"{path}: {len(questions.rejected) - 20} more rows could not be used; the report names them.")
+    return questions
+
+
+def _probe(
+    files: Sequence[Questions],
+    options: Namespace,
+    config: SelectionConfig,
+    state: State,
+    progress: StageProgress,
+    stop: StopOnSignal,
+) -> Probed:
+    probed = probe_files(
+        files,
+        engine=options.engine,
+        engine_options={
+            "model": options.model,
+            "base_url": options.base_url,
+            "api_key_env": options.api_key_env,
+            "revision": options.revision,
+            "batch_size": options.batch_size,
+        },
+        settings={"temperature": options.temperature, "top_p": options.top_p, "max_tokens": options.max_tokens},
+        n_outcomes=config.n_outcomes,
+        n_probes=config.n_probes,
+        seed=config.seed,
+        default_kind=options.kind,
+        state=state,
+        progress=progress,
+        should_stop=stop,
+    )
+    for uid, message in sorted(probed.set_aside_messages.items()):
+        progress.say(f"Question {uid} was set aside: {message}")
+    progress.say(f"{probed.n_made:,} answers made; all are kept in {state.path}.")
+    return probed
+
+
+def _embeddings(
+    evidence: Evidence, options: Namespace, state: State | None, progress: Progress
+) -> tuple[NDArray[np.float32] | None, str]:
+    """Return the pool's embeddings and the name of what made them; None where the strategy needs none."""
+    pool, config = evidence.pool, evidence.config
+    if options.embeddings:
+        found = _load_embeddings(options.embeddings, len(pool), evidence.numbers)
+        return found, f"file:{hashlib.sha256(found.tobytes()).hexdigest()[:16]}"
+    brings_clusters = any(question.cluster is not None for question in pool)
+    if not STRATEGIES[config.strategy].uses_clusters or (brings_clusters and not options.embedder):
+        return None, ""
+    if any(question.text is None for question in pool):
+        wanted = "given, since the votes have neither a cluster nor a text; or use a strategy without clusters (v2)"
+        raise InvalidConfig("--embeddings", None, wanted)
+    embedder = options.embedder or next(iter(PACKAGED_EMBEDDERS))
+    progress("loading the embedder", 0, 1)
+    fingerprint = embedder_fingerprint(embedder)
+
+    def make(texts: Sequence[str]) -> NDArray[np.float32]:
+        return embed(texts, embedder, progress=lambda done, total: progress("embedding", done, total))
+
+    texts = [str(question.text) for question in pool]
+    return (state.embeddings(texts, fingerprint, make) if state else make(texts)), fingerprint
+
+
+def _load_embeddings(path: str, n_questions: int, numbers: Sequence[int] | None) -> NDArray[np.float32]:
+    """Read embeddings whose rows are those of the pool's file, left-out rows included, or of its usable questions."""
+    try:
+        found = np.load(path, allow_pickle=False)
+    except (OSError, ValueError) as error:
+        raise InvalidConfig("--embeddings", path, f"a .npy file of numbers ({error})") from error
+    if not isinstance(found, np.ndarray) or found.ndim != 2 or found.dtype.kind not in "fiu":
+        shape = getattr(found, "shape", "several arrays")
+        raise InvalidConfig("--embeddings", f"{path} {shape}", "one array of numbers with one row a question")
+    if numbers is not None and len(found) != n_questions and len(found) > numbers[-1]:
+        found = found[list(numbers)]
+    if len(found) != n_questions:
+        raise InvalidConfig("--embeddings", f"{path} with {len(found)} rows", f"of {n_questions} rows, one a question")
+    return found.astype(np.float32)
+
+
+def _write(result: SelectionResult, report: dict[str, Any], options: Namespace, progress: StageProgress) -> None:
+    if options.scores:
+        write_atomically(options.scores, (_line(row) for row in _score_rows(result)))
+    if options.report:
+        write_atomically(options.report, [json.dumps(report, indent=2, ensure_ascii=False, allow_nan=False), "\n"])
+    write_atomically(options.out, (_line(pick.to_json()) for pick in result.picks))
+    for warning in report["warnings"]:
+        progress.say(f"Warning: {warning['message']}")
+    q_hat = "infinite" if report["q_hat_infinite"] else f"{report['q_hat']:.4f}"
+    progress.say(f"Threshold {q_hat} at alpha {report['alpha']:g}. Wrote {len(result.picks)} picks to {options.out}.")
+
+
+def _score_rows(result: SelectionResult) -> list[dict[str, object]]:
+    scores = result.scores
+    return [
+        {
+            "id": uid,
+            "cluster": int(result.labels[row]),
+            "set_size": int(scores.set_size[row]),
+            "acquisition_score": float(result.acquisition_scores[row]),
+            "set_size_from_probes": int(scores.set_size_from_probes[row]),
+            "n_distinct": int(scores.n_distinct[row]),
+            "n_readable": int(scores.n_readable[row]),
+            "entropy": float(scores.entropy[row]),
+            "ineligible": result.ineligible[row] or None,
+        }
+        for row, uid in enumerate(scores.table.uids)
+    ]
+
+
+def _line(row: object) -> str:
+    return json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n"

@@ -1,0 +1,139 @@
+"""From a file of questions to their votes: read it, ask the model what is not yet known, read the answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from selector.errors import InvalidRow, UnusableFile
+from selector.generation import Prompt, SamplingSettings, open_engine
+from selector.rows import QuestionRow, RejectedRow, question_uid, read_questions
+from selector.state import State
+from selector.volatility import probe_questions, votes_of
+from selector.votes import QuestionVotes
+
+
+@dataclass
+class Questions:
+    """The usable questions of a file, the numbers of their rows (from 0), and what could not be used, by line."""
+
+    path: str
+    rows: list[QuestionRow] = field(default_factory=list)
+    numbers: list[int] = field(default_factory=list)
+    n_rows: int = 0
+    rejected: list[RejectedRow] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Probed:
+    """The votes of each file's questions, in the files' order, and how they came about."""
+
+    votes: list[list[QuestionVotes]]
+    set_aside: dict[str, str]  # uid -> reason code
+    set_aside_messages: dict[str, str]
+    tokens: dict[str, int]
+    fingerprint: str
+    generation: Mapping[str, object]
+    n_made: int
+
+
+def read_question_file(path: str | Path, *, mapping: Mapping[str, str] | None, need_answer: bool) -> Questions:
+    """Read a pool or a calibration file. Rows that cannot be used, and repeated ids, are kept apart by line.
+
+    Raises UnusableFile when no row is left.
+    """
+    found = Questions(str(path))
+    line_of: dict[str, int] = {}
+    for row in read_questions(path, mapping=mapping, need_answer=need_answer):
+        number, found.n_rows = found.n_rows, found.n_rows + 1
+        if isinstance(row, RejectedRow):
+            found.rejected.append(row)
+        elif row.uid in line_of:
+            message = f"The question {row.uid} was already on line {line_of[row.uid]}; this row is left out."
+            found.rejected.append(RejectedRow(row.line, "duplicate", message))
+        else:
+            line_of[row.uid] = row.line
+            found.rows.append(row)
+            found.numbers.append(number)
+    if not found.rows:
+        raise UnusableFile(
+            [
+                InvalidRow(path=found.path, line=row.line, row_code=row.code, message=row.message)
+                for row in found.rejected
+            ]
+        )
+    return found
+
+
+def probe_files(
+    files: Sequence[Questions],
+    *,
+    engine: str,
+    engine_options: Mapping[str, object],
+    settings: Mapping[str, float | int | None],
+    n_outcomes: int,
+    n_probes: int,
+    seed: int,
+    default_kind: str | None,
+    state: State,
+    progress: Callable[[str, int, int], None],
+    should_stop: Callable[[], bool],
+) -> Probed:
+    """Ask the model about every question of the files and read its answers; what ``state`` has is not asked again.
+
+    Completions are kept under the hash of text and choices, so that ids may repeat between files. ``settings`` holds
+    temperature, top_p and max_tokens; None takes the model's own recommendation, else the default. A question that
+    the engine sets aside keeps its place with every answer unread. Raises StateMismatch, EngineError, Stopped.
+    """
+    prompts = {key: Prompt(key, row.text, row.choices) for file in files for row in file.rows for key in [_key(row)]}
+    progress("loading the model", 0, 1)
+    with closing(open_engine(engine, **dict(engine_options))) as model:  # type: ignore[arg-type]
+        given = {name: value for name, value in settings.items() if value is not None}
+        sampling = SamplingSettings(**{**model.recommended_sampling(), **given})  # type: ignore[arg-type]
+        fingerprint, generation = model.fingerprint(sampling), model.describe(sampling)
+        state.claim(fingerprint, generation)
+        summary = probe_questions(
+            model,
+            list(prompts.values()),
+            settings=sampling,
+            n_outcomes=n_outcomes,
+            n_probes=n_probes,
+            seed=seed,
+            store=state.completions,
+            progress=progress,
+            should_stop=should_stop,
+        )
+    aside = {question.uid: question for question in summary.set_aside}
+
+    def votes(row: QuestionRow) -> QuestionVotes:
+        key = _key(row)
+        if key in aside:
+            found = QuestionVotes(key, ("",) * n_probes, ("",) * n_outcomes)
+        else:
+            found = votes_of(key, state.completions.load([key]), n_outcomes, n_probes)
+        return replace(
+            found,
+            uid=row.uid,
+            truth=row.answer or None,
+            kind=row.answer_kind or default_kind,
+            text=row.text,
+            choices=row.choices,
+            fingerprint=fingerprint,
+        )
+
+    rows_aside = {row.uid: aside[_key(row)] for file in files for row in file.rows if _key(row) in aside}
+    return Probed(
+        votes=[[votes(row) for row in file.rows] for file in files],
+        set_aside={uid: question.code for uid, question in rows_aside.items()},
+        set_aside_messages={uid: question.message for uid, question in rows_aside.items()},
+        tokens=summary.tokens,
+        fingerprint=fingerprint,
+        generation=generation,
+        n_made=summary.n_completions_made,
+    )
+
+
+def _key(row: QuestionRow) -> str:
+    return question_uid(row.text, row.choices)
