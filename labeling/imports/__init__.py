@@ -1,0 +1,1 @@
+"""Files coming in: questions, calibration items, votes and picks. Every row is accounted for."""

@@ -45,7 +45,7 @@ def sniff_delimiter(first_lines: list[str]) -> str:
     """Return the likeliest delimiter of these lines; a comma where there is only one column."""
 
     def likelihood(delimiter: str) -> tuple[bool, float, int]:
-        records = []
+        records: list[list[str]] = []
         with suppress(csv.Error):  # the records before it are enough to guess by; reading will name it
             records.extend(record for record in csv.reader(first_lines, delimiter=delimiter) if record)
         if not records:

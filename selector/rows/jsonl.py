@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Iterable, Iterator
 
@@ -46,8 +47,13 @@ def _not_json(written: str) -> object:
     raise ValueError(written)
 
 
+def _number(written: str) -> WrittenFloat | str:
+    number = WrittenFloat(written)
+    return number if math.isfinite(number) else written  # 1e999 is JSON, but no number that JSON could hold again
+
+
 _DECODER = json.JSONDecoder(
-    object_pairs_hook=_object, parse_float=WrittenFloat, parse_int=_whole_number, parse_constant=_not_json
+    object_pairs_hook=_object, parse_float=_number, parse_int=_whole_number, parse_constant=_not_json
 )
 
 

@@ -15,7 +15,6 @@ from selector.rows.contract import Limits, QuestionRow, RejectedRow, Row
 from selector.rows.delimited import read_csv_rows
 from selector.rows.jsonl import read_json_rows
 from selector.rows.lines import elements, lines
-from selector.rows.parquet import read_parquet_rows
 from selector.rows.questions import question_from_row
 from selector.rows.text import excerpt
 
@@ -84,7 +83,7 @@ def _rows(
         yield problem
         return
     if format == "parquet" or head.startswith(b"PAR1"):
-        yield from read_parquet_rows(stream, limits=limits)
+        yield from _parquet_rows(stream, limits)
         return
     if head.startswith(_UTF8_BOM):
         head = head.removeprefix(_UTF8_BOM)
@@ -103,9 +102,15 @@ def _text_rows(
     if format == "csv":
         return read_csv_rows(lines(stream, limits.max_line_bytes), limits=limits, delimiter=delimiter)
     if format == "parquet":
-        return read_parquet_rows(stream, limits=limits)
+        return _parquet_rows(stream, limits)
     split = elements if _is_spread_over_lines(head) else lines
     return read_json_rows(split(stream, limits.max_line_bytes), limits=limits, repair=repair)
+
+
+def _parquet_rows(stream: BinaryIO, limits: Limits) -> Iterator[Row | RejectedRow]:
+    from selector.rows.parquet import read_parquet_rows  # pyarrow takes a while to load; most files are JSONL
+
+    return read_parquet_rows(stream, limits=limits)
 
 
 def _is_spread_over_lines(head: bytes) -> bool:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 
 _INVISIBLE = "\u200b\u200c\u200d\u2060\ufeff\u00ad"
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
-_NOT_WORD = re.compile(r"[\W_]+")
+_NEAR_NOTHING = re.compile(r"""[\s$"'“”‘’]+|[.,;:!?]+(?=\s|$)""")
 
 
 def collapse(text: str) -> str:
@@ -28,8 +28,8 @@ def question_uid(text: str, choices: Sequence[str] = ()) -> str:
 
 
 def near_key(text: str) -> str:
-    """Return what nearly equal texts share: letters and digits only, case-folded, compatibility forms united."""
-    return _NOT_WORD.sub("", unicodedata.normalize("NFKC", text).casefold())
+    """Return what nearly equal texts share: case, white space, dollars, quotes and final punctuation do not count."""
+    return _NEAR_NOTHING.sub("", unicodedata.normalize("NFKC", text).casefold())
 
 
 def is_blank(text: str) -> bool:

@@ -53,7 +53,12 @@ def test_identity_ignores_white_space_and_normal_form_only():
     assert question_uid("a", ["x ", "y"]) == question_uid("a", ["x", "y"])
     assert question_uid("a", ["x", "y"]) != question_uid("a", ["y", "x"])
     assert question_uid("a") != question_uid("A")
+
+
+def test_near_equality_ignores_case_spaces_and_final_punctuation_but_no_operator():
     assert near_key("What is  $x$?") == near_key("what is x")
+    assert near_key("Is 1.5 + 2 right?") != near_key("Is 15 + 2 right?")
+    assert near_key("2 + 3") != near_key("2 - 3")
 
 
 def test_the_text_is_kept_as_it_is(read):

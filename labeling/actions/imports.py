@@ -1,0 +1,281 @@
+"""Bringing files of questions in: preview, map the columns, commit or discard; or all at once from the shell.
+
+A commit is one transaction that reads the file again. Killed at any point it has changed nothing, and running it again
+is the whole import; a resumable batch would leave half a pool on view in the meantime. The price is that SQLite lets
+nobody else write for those seconds (about ten for 100,000 rows); PostgreSQL does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import timedelta
+from pathlib import Path, PurePath
+
+from django.core.files import File
+from django.db import IntegrityError, transaction
+from django.utils import timezone
+
+from labeling import policies
+from labeling.actions.people import create_pool
+from labeling.audit import record_event
+from labeling.engine.rows import FIELDS, open_questions
+from labeling.errors import Conflict, LabelingError
+from labeling.imports.destination import Destination
+from labeling.imports.files import path_of, remove_stored, sha256_of, store_upload
+from labeling.imports.questions import import_questions
+from labeling.imports.report import ImportReport
+from labeling.models import CalibrationSet, ImportBatch, Pool, User
+
+PREVIEW_DAYS = 7
+MAX_NAME_CHARACTERS = 120
+
+
+def preview_import(
+    *,
+    file: File,
+    filename: str,
+    by: User | None,
+    pool: Pool | None = None,
+    calibration_set: CalibrationSet | None = None,
+    mapping: Mapping[str, str] | None = None,
+    repair: bool = False,
+) -> ImportBatch:
+    """Keep an uploaded file and say what importing it would do; nothing else changes.
+
+    Give a pool or a calibration set. ``mapping`` (field -> column) goes before what is recognised. The batch has
+    ``counts`` (new, unchanged, changed, duplicates, rejected, warnings), ``rejected`` and ``warnings`` (line, code,
+    message, ...; duplicates are among the warnings), ``sample`` (the first rows) and ``mapping``: ``columns`` (field ->
+    column in use), ``names`` (all columns) and ``repair``.
+    """
+    batch = ImportBatch(pool=pool, calibration_set=calibration_set, created_by=by)
+    _check_may_import(batch, by)
+    _discard_abandoned_previews()
+    batch.filename = PurePath(filename.replace("\\", "/")).name[-255:]
+    batch.stored_as, batch.sha256 = store_upload(file.chunks())
+    try:
+        _preview(batch, mapping or {}, repair)
+        batch.save()
+    except BaseException:
+        remove_stored(batch.stored_as)
+        raise
+    return batch
+
+
+def map_import(*, batch: ImportBatch, mapping: Mapping[str, str], by: User | None, repair: bool = False) -> ImportBatch:
+    """Preview the same file again with other columns, or with LaTeX that JSON ate repaired."""
+    _check_may_import(batch, by)
+    _check_previewed(batch)
+    _preview(batch, mapping, repair)
+    batch.save(update_fields=["mapping", "counts", "rejected", "warnings", "sample"])
+    return batch
+
+
+def commit_import(*, batch: ImportBatch, by: User | None) -> ImportBatch:
+    """Bring a previewed file in; committing it again changes nothing. The counts become those of what was done."""
+    _check_may_import(batch, by)
+    try:
+        with transaction.atomic():
+            batch = ImportBatch.objects.select_for_update(of=("self",)).get(pk=batch.pk)
+            if batch.status == ImportBatch.Status.COMMITTED:
+                return batch
+            _check_previewed(batch)
+            _lock(batch)
+            mapping = {field: batch.mapping["columns"].get(field, "") for field in FIELDS}
+            report = _import(batch, path_of(batch.stored_as), mapping, batch.mapping["repair"], write=True)
+            stored_as, batch.stored_as = batch.stored_as, ""
+            _mark_committed(batch, report, by)
+            transaction.on_commit(lambda: remove_stored(stored_as))
+    except IntegrityError as error:
+        raise _overtaken() from error
+    return batch
+
+
+@transaction.atomic
+def discard_import(*, batch: ImportBatch, by: User | None) -> ImportBatch:
+    """Drop a previewed file; dropping it again changes nothing."""
+    _check_may_import(batch, by)
+    batch = ImportBatch.objects.select_for_update(of=("self",)).get(pk=batch.pk)
+    if batch.status != ImportBatch.Status.DISCARDED:
+        _check_previewed(batch)
+        _discard(batch)
+    return batch
+
+
+def import_pool_file(
+    path: Path, *, pool_name: str, mapping: Mapping[str, str], repair: bool = False, dry_run: bool = False
+) -> ImportReport:
+    """Import a file into the pool of that name, from the shell; the pool is created where there is none.
+
+    With ``dry_run``, or where no row is accepted, nothing changes.
+    """
+    name = " ".join(pool_name.split())
+    with transaction.atomic():
+        pool = Pool.objects.filter(name__iexact=name).first()
+        if dry_run:
+            return _read(path, path.name, Destination.of_pool(pool), mapping, repair, batch=None)
+        batch = ImportBatch(pool=pool or create_pool(name=name, by=None), filename=path.name[-255:])
+        return _import_now(batch, path, mapping, repair)
+
+
+def import_calibration_file(
+    path: Path,
+    *,
+    set_name: str,
+    pool_name: str = "",
+    mapping: Mapping[str, str],
+    repair: bool = False,
+    dry_run: bool = False,
+) -> ImportReport:
+    """Import a file with answers into the calibration set of that name, from the shell.
+
+    The set is created where there is none; a new one belongs to the pool of that name, or to all pools where none is
+    given. With ``dry_run``, or where no row is accepted, nothing changes.
+    """
+    with transaction.atomic():
+        pool = pool_named(pool_name) if pool_name else None
+        if dry_run:
+            kept = CalibrationSet.objects.filter(name__iexact=" ".join(set_name.split())).first()
+            destination = Destination.of_calibration_set(kept, kept.pool if kept else pool)
+            return _read(path, path.name, destination, mapping, repair, batch=None)
+        calibration_set = calibration_set_named(name=set_name, pool=pool, by=None)
+        return _import_now(
+            ImportBatch(calibration_set=calibration_set, filename=path.name[-255:]), path, mapping, repair
+        )
+
+
+def pool_named(name: str) -> Pool:
+    """Return the pool of that name, whatever its case. Raises LabelingError that names those there are."""
+    pool = Pool.objects.filter(name__iexact=" ".join(name.split())).first()
+    if pool is None:
+        names = ", ".join(f"“{known}”" for known in Pool.objects.values_list("name", flat=True)[:10])
+        raise LabelingError(f"There is no pool named “{name}”. There are: {names or 'none'}.", code="no_such_pool")
+    return pool
+
+
+@transaction.atomic
+def calibration_set_named(*, name: str, pool: Pool | None, by: User | None) -> CalibrationSet:
+    """Return the calibration set of that name, created where there is none; ``pool`` None shares a new one.
+
+    A set that belongs to another pool is refused.
+    """
+    name = " ".join(name.split())
+    if not name or len(name) > MAX_NAME_CHARACTERS:
+        raise LabelingError(
+            f"A calibration set needs a name of at most {MAX_NAME_CHARACTERS} characters.", code="bad_name"
+        )
+    kept = CalibrationSet.objects.filter(name__iexact=name).select_related("pool").first()
+    if kept is None:
+        _check_may_change(pool, by)
+        kept = CalibrationSet.objects.create(name=name, pool=pool, created_by=by)
+        record_event("calibration_set.created", target=kept, by=by, pool=pool, name=name)
+        return kept
+    _check_may_change(kept.pool, by)
+    if pool is not None and kept.pool is not None and kept.pool != pool:
+        raise Conflict(f"The calibration set “{kept}” belongs to another pool. Choose another name.", code="name_taken")
+    return kept
+
+
+def _preview(batch: ImportBatch, mapping: Mapping[str, str], repair: bool) -> None:
+    _record(batch, _import(batch, path_of(batch.stored_as), mapping, repair, write=False), repair)
+
+
+def _import(batch: ImportBatch, path: Path, mapping: Mapping[str, str], repair: bool, *, write: bool) -> ImportReport:
+    if batch.calibration_set is not None:
+        destination = Destination.of_calibration_set(batch.calibration_set, _pool_of(batch))
+    else:
+        destination = Destination.of_pool(batch.pool)
+    return _read(path, batch.filename, destination, mapping, repair, batch=batch if write else None)
+
+
+def _read(
+    path: Path,
+    name: str,
+    destination: Destination,
+    mapping: Mapping[str, str],
+    repair: bool,
+    *,
+    batch: ImportBatch | None,
+) -> ImportReport:
+    file = open_questions(path, name=name, mapping=dict(mapping), need_answer=destination.has_answers, repair=repair)
+    return import_questions(file, destination, batch=batch, write=batch is not None)
+
+
+def _import_now(batch: ImportBatch, path: Path, mapping: Mapping[str, str], repair: bool) -> ImportReport:
+    """Preview and commit in one. The caller's transaction is undone where nothing is accepted."""
+    batch.sha256 = sha256_of(path)
+    batch.save()
+    _lock(batch)
+    try:
+        report = _import(batch, path, mapping, repair, write=True)
+    except IntegrityError as error:
+        raise _overtaken() from error
+    _record(batch, report, repair)
+    _mark_committed(batch, report, None)
+    if not report.accepted:
+        transaction.set_rollback(True)
+    return report
+
+
+def _record(batch: ImportBatch, report: ImportReport, repair: bool) -> None:
+    batch.mapping = {"columns": report.columns, "names": report.names, "repair": repair}
+    batch.counts, batch.rejected, batch.sample = report.counts(), report.rejected.listed, report.sample
+    batch.warnings = report.duplicates.listed + report.warnings.listed
+
+
+def _mark_committed(batch: ImportBatch, report: ImportReport, by: User | None) -> None:
+    _record(batch, report, batch.mapping["repair"])
+    batch.status, batch.committed_at = ImportBatch.Status.COMMITTED, timezone.now()
+    batch.save()
+    about = {"filename": batch.filename, "sha256": batch.sha256, **report.counts()}
+    record_event("import.committed", target=batch, by=by, pool=_pool_of(batch), **about)
+
+
+def _pool_of(batch: ImportBatch) -> Pool | None:
+    return batch.pool if batch.calibration_set is None else batch.calibration_set.pool
+
+
+def _check_may_import(batch: ImportBatch, by: User | None) -> None:
+    _check_may_change(_pool_of(batch), by)
+
+
+def _check_may_change(pool: Pool | None, by: User | None) -> None:
+    """A pool, or what belongs to one, by its managers; what is shared, by those who may set up shared things."""
+    if pool is None:
+        policies.check_can_manage_shared(by)
+    else:
+        policies.check_can_manage(pool, by)
+
+
+def _check_previewed(batch: ImportBatch) -> None:
+    if batch.status != ImportBatch.Status.PREVIEWED:
+        raise Conflict(f"This import was {batch.get_status_display().lower()} already. Upload the file again.")
+    if not path_of(batch.stored_as).exists():
+        raise Conflict("The uploaded file is no longer kept. Upload it again.")
+
+
+def _lock(batch: ImportBatch) -> None:
+    """Let imports into one pool or calibration set follow one another."""
+    if batch.pool is not None:
+        Pool.objects.select_for_update(no_key=True).get(pk=batch.pool.pk)
+    elif batch.calibration_set is not None:
+        CalibrationSet.objects.select_for_update(no_key=True).get(pk=batch.calibration_set.pk)
+
+
+def _discard(batch: ImportBatch) -> None:
+    stored_as = batch.stored_as
+    batch.status, batch.stored_as = ImportBatch.Status.DISCARDED, ""
+    batch.save(update_fields=["status", "stored_as"])
+    transaction.on_commit(lambda: remove_stored(stored_as))
+
+
+@transaction.atomic
+def _discard_abandoned_previews() -> None:
+    before = timezone.now() - timedelta(days=PREVIEW_DAYS)
+    for batch in ImportBatch.objects.filter(status=ImportBatch.Status.PREVIEWED, created_at__lt=before):
+        _discard(batch)
+
+
+def _overtaken() -> Conflict:
+    return Conflict(
+        "Another import brought in some of these questions just now. Run this one again; nothing was changed."
+    )
