@@ -10,7 +10,8 @@ from selector.answers.contract import (
     verdict_key,
 )
 from selector.answers.extraction import extract_answer, extract_probe_answer
-from selector.answers.grading import Grader, canonical_form, exact_verdict, group_answers, infer_kind
+from selector.answers.canonical import canonical_form, exact_verdict, infer_kind
+from selector.answers.grading import Grader, group_answers
 from selector.answers.stores import JsonlVerdictStore, MemoryVerdictStore
 
 __all__ = [

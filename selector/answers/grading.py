@@ -1,54 +1,39 @@
-"""Compare answers and group them into classes."""
+"""Compare answers with proofs in worker processes, and group them into classes."""
 
 from __future__ import annotations
 
-import re
+import logging
+import time
 from collections.abc import Sequence
-from fractions import Fraction
 from types import TracebackType
 
-from selector.answers.contract import AnswerPolicy, ReadAs, Verdict, VerdictStore
+from selector.answers.canonical import canonical_form, compare_exactly, infer_kind
+from selector.answers.comparing import Comparison
+from selector.answers.contract import AnswerPolicy, ReadAs, Verdict, VerdictStore, verdict_key
+from selector.answers.prover import Prover, WorkerFailed
+from selector.answers.reading_back import read_back
+from selector.answers.spelling import clean
+from selector.answers.stores import MemoryVerdictStore
+from selector.answers.syntax import Node
 
-_NUMBER = re.compile(r"[+-]?(?:\d+(?:,\d{3})*(?:\.\d+)?|\.\d+)(?:/\d+)?")
-
-
-def infer_kind(answer: str) -> str:
-    """Return the kind an answer looks to be of."""
-    bare = answer.strip().strip("$").strip()
-    if _NUMBER.fullmatch(bare):
-        return "number"
-    if re.fullmatch(r"\(?[A-H]\)?", bare):
-        return "choice"
-    return "expression" if re.search(r"[\\^_=+]", bare) else "text"
-
-
-def canonical_form(answer: str, kind: str | None = None, policy: AnswerPolicy = AnswerPolicy()) -> str:
-    """Return the exact form of an answer; answers with equal forms are equivalent. "" for an empty answer."""
-    bare = re.sub(r"\s+", "", answer.strip().strip("$"))
-    if _NUMBER.fullmatch(bare):
-        top, _, bottom = bare.replace(",", "").partition("/")
-        if not bottom or int(bottom):
-            return str(Fraction(top) / Fraction(bottom or "1"))
-    return bare
-
-
-def exact_verdict(
-    gold: str, answer: str, kind: str | None = None, policy: AnswerPolicy = AnswerPolicy()
-) -> Verdict:
-    """Compare by exact forms alone, without a worker."""
-    forms = canonical_form(gold, kind, policy), canonical_form(answer, kind, policy)
-    if not all(forms):
-        return Verdict.DIFFERENT
-    return Verdict.EQUIVALENT if forms[0] == forms[1] else Verdict.UNDECIDED
+_DEFAULT = AnswerPolicy()
+_log = logging.getLogger(__name__)
 
 
 class Grader:
-    """Compares answers; symbolic proofs run in worker processes that are killed at the time limit."""
+    """Compares answers; symbolic proofs run in worker processes, started on first use and killed at the time limit.
+
+    A verdict that took a worker is kept in ``verdicts`` (in memory by default), a timeout as ``undecided``, so that
+    the load of a machine never changes what was once decided. Use it as a context manager, or call ``close``; one
+    grader may be shared by threads.
+    """
 
     def __init__(
         self, timeout_seconds: float = 2.0, n_workers: int = 1, verdicts: VerdictStore | None = None
     ) -> None:
-        self._timeout_seconds, self._n_workers, self._verdicts = timeout_seconds, n_workers, verdicts
+        self._timeout_seconds = timeout_seconds
+        self._verdicts: VerdictStore = MemoryVerdictStore() if verdicts is None else verdicts
+        self._prover = Prover(timeout_seconds, n_workers)
 
     def __enter__(self) -> Grader:
         return self
@@ -59,38 +44,100 @@ class Grader:
         self.close()
 
     def close(self) -> None:
-        """Stop the workers."""
+        """Stop the workers; comparing again starts them again."""
+        self._prover.close()
+
+    def warm(self) -> None:
+        """Start a worker now rather than on first use."""
+        self._prover.warm()
 
     def compare(
-        self, gold: str, answer: str, kind: str | None = None, policy: AnswerPolicy = AnswerPolicy()
+        self, gold: str, answer: str, kind: str | None = None, policy: AnswerPolicy = _DEFAULT
     ) -> Verdict:
-        """Return the verdict on two answers."""
-        return exact_verdict(gold, answer, kind, policy)
+        """Return whether two answers are equivalent under the policy. Takes the time limit at most, and never raises.
 
-    def read_as(self, answer: str, kind: str | None = None, policy: AnswerPolicy = AnswerPolicy()) -> ReadAs:
-        """Return what a trainer's grader would read."""
-        return ReadAs(text=answer.strip(), kind=kind or infer_kind(answer), readable=bool(answer.strip()))
+        Exact arithmetic decides first, without looking anything up; then the store is asked, then a worker.
+        ``kind`` None means that each answer is read as what it looks like.
+        """
+        verdict, is_open = compare_exactly(gold, answer, kind, policy)
+        if verdict is not Verdict.UNDECIDED or not is_open:
+            return verdict
+        first, second = sorted((clean(gold), clean(answer)))
+        key = verdict_key(first, second, kind or "", policy)
+        kept = self._verdicts.get(key)
+        if kept is not None:
+            return kept
+        try:
+            verdict = self._prove(first, second, kind, policy)
+        except WorkerFailed as failure:  # says nothing about the answers, so it is not kept
+            _log.error("No worker to compare answers: %s", failure)
+            return Verdict.UNDECIDED
+        self._verdicts.put(key, verdict)
+        return verdict
+
+    def _prove(self, gold: str, answer: str, kind: str | None, policy: AnswerPolicy) -> Verdict:
+        remaining = self._timeout_seconds
+
+        def timed(ask: str, left: Node | str, right: Node | str) -> bool:
+            nonlocal remaining
+            if remaining <= 0:
+                return False
+            start = time.monotonic()
+            proved = getattr(self._prover, ask)(left, right, remaining)
+            remaining -= time.monotonic() - start
+            return proved is True
+
+        comparison = Comparison(
+            policy,
+            prove=lambda left, right: timed("prove", left, right),
+            ask=lambda left, right: timed("judge", left, right),
+        )
+        return comparison.answers(gold, answer, kind)
+
+    def read_as(self, answer: str, kind: str | None = None, policy: AnswerPolicy = _DEFAULT) -> ReadAs:
+        """Return what a trainer's grader reads in an answer, and what to beware of."""
+        return read_back(answer, kind, policy)
 
 
 def group_answers(
     answers: Sequence[str],
     *,
     kind: str | None = None,
-    policy: AnswerPolicy = AnswerPolicy(),
+    policy: AnswerPolicy = _DEFAULT,
     grader: Grader | None = None,
 ) -> list[int]:
-    """Return the class of each answer, numbered by first appearance; -1 for an unread one ("")."""
+    """Return the class of each answer, numbered by first appearance; -1 for one that was not read ("").
+
+    An answer joins the first class whose representative, its first member, it is equivalent to; ``undecided`` opens a
+    new class, and classes never merge. Without a grader only exact forms are compared.
+    """
     classes: list[int] = []
     representatives: list[str] = []
+    known: dict[str, int] = {}
     for answer in answers:
-        if not answer.strip():
+        text = clean(answer)
+        if not text:
             classes.append(-1)
             continue
-        for number, representative in enumerate(representatives):
-            if exact_verdict(representative, answer, kind, policy) is Verdict.EQUIVALENT:
-                classes.append(number)
-                break
-        else:
-            classes.append(len(representatives))
-            representatives.append(answer)
+        if text not in known:
+            known[text] = _class_of(answer, representatives, kind, policy, grader)
+            if known[text] == len(representatives):
+                representatives.append(answer)
+        classes.append(known[text])
     return classes
+
+
+def _class_of(
+    answer: str, representatives: Sequence[str], kind: str | None, policy: AnswerPolicy, grader: Grader | None
+) -> int:
+    for number, representative in enumerate(representatives):
+        if grader is None:
+            verdict = compare_exactly(representative, answer, kind, policy)[0]
+        else:
+            verdict = grader.compare(representative, answer, kind, policy)
+        if verdict is Verdict.EQUIVALENT:
+            return number
+    return len(representatives)
+
+
+__all__ = ["Grader", "canonical_form", "group_answers", "infer_kind"]
