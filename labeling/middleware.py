@@ -2,8 +2,10 @@
 
 from collections.abc import Callable
 
+from django.conf import settings
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import render
+from django.shortcuts import render, resolve_url
+from django.utils.cache import patch_vary_headers
 
 from labeling.errors import LabelingError
 
@@ -11,15 +13,22 @@ GetResponse = Callable[[HttpRequest], HttpResponse]
 
 
 class HtmxResponses:
-    """Never swap a login page into a fragment; never let a cache mix fragments with pages."""
+    """Never swap a login page into a fragment; never let a cache mix fragments with pages.
+
+    An htmx request whose session has ended gets 401 and the event ``reauth``: the page keeps what was typed and
+    offers to log in again.
+    """
 
     def __init__(self, get_response: GetResponse) -> None:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         response = self.get_response(request)
+        patch_vary_headers(response, ["HX-Request"])
         if getattr(request, "htmx", False):
-            response["Vary"] = ", ".join(filter(None, [response.get("Vary"), "HX-Request"]))
+            if response.status_code == 302 and response["Location"].startswith(resolve_url(settings.LOGIN_URL)):
+                response = HttpResponse(status=401, headers={"HX-Trigger": "reauth", "Vary": "HX-Request"})
+            response["Cache-Control"] = "no-store"
         return response
 
 

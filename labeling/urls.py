@@ -1,4 +1,58 @@
-from django.contrib import admin
-from django.urls import path
+"""Every address of the application. Pages first, then the parts of pages that htmx asks for."""
 
-urlpatterns = [path("admin/", admin.site.urls)]
+from django.contrib import admin
+from django.urls import include, path
+
+from labeling.views import adjudicate, annotate, calibration, exports, home, imports, people, policy_models, pools
+from labeling.views import rounds as round_views
+from labeling.views import runs as run_views
+
+pool_urls = [
+    path("", pools.pool, name="pool"),
+    path("questions/", pools.questions, name="pool-questions"),
+    path("guideline/", pools.guideline, name="pool-guideline"),
+    path("people/", people.pool_people, name="pool-people"),
+    path("people/invite/", people.invite, name="invitation-new"),
+    path("import/", imports.pool_import, name="pool-import"),
+    path("votes/", imports.votes_import, name="votes-import"),
+    path("runs/", run_views.pool_runs, name="pool-runs"),
+    path("runs/new/", run_views.run_new, name="run-new"),
+    path("budgets/new/", round_views.budget_new, name="budget-new"),
+    path("export/", exports.pool_export, name="pool-export"),
+    path("export/new/", exports.export_new, name="export-new"),
+]
+
+urlpatterns = [
+    path("", home.home, name="home"),
+    path("login/", people.login, name="login"),
+    path("logout/", people.logout, name="logout"),
+    path("join/<str:token>/", people.join, name="join"),
+    path("invitations/<int:invitation_id>/revoke/", people.invitation_revoke, name="invitation-revoke"),
+    path("pools/new/", pools.pool_new, name="pool-new"),
+    path("pools/<slug:pool_slug>/", include(pool_urls)),
+    path("imports/<uuid:import_id>/", imports.preview, name="import-preview"),
+    path("imports/<uuid:import_id>/commit/", imports.commit, name="import-commit"),
+    path("imports/<uuid:import_id>/discard/", imports.discard, name="import-discard"),
+    path("models/", policy_models.models, name="models"),
+    path("models/new/", policy_models.model_new, name="model-new"),
+    path("calibration-sets/", calibration.calibration_sets, name="calibration-sets"),
+    path("calibration-sets/import/", imports.calibration_import, name="calibration-import"),
+    path("runs/<int:run_id>/", run_views.run, name="run"),
+    path("runs/<int:run_id>/progress/", run_views.run_progress, name="run-progress"),
+    path("runs/<int:run_id>/cancel/", run_views.run_cancel, name="run-cancel"),
+    path("runs/<int:run_id>/retry/", run_views.run_retry, name="run-retry"),
+    path("runs/<int:run_id>/round/new/", round_views.round_new, name="round-new"),
+    path("rounds/<int:round_id>/", round_views.round_page, name="round"),
+    path("rounds/<int:round_id>/status/", round_views.round_status, name="round-status"),
+    path("rounds/<int:round_id>/annotate/", annotate.claim, name="annotate"),
+    path("rounds/<int:round_id>/adjudicate/", adjudicate.claim, name="adjudicate"),
+    path("slots/<int:slot_id>/", annotate.slot, name="slot"),
+    path("slots/<int:slot_id>/draft/", annotate.draft, name="slot-draft"),
+    path("slots/<int:slot_id>/read-as/", annotate.read_as, name="slot-read-as"),
+    path("slots/<int:slot_id>/submit/", annotate.submit, name="slot-submit"),
+    path("slots/<int:slot_id>/unanswerable/", annotate.unanswerable, name="slot-unanswerable"),
+    path("slots/<int:slot_id>/skip/", annotate.skip, name="slot-skip"),
+    path("adjudications/<int:slot_id>/", adjudicate.adjudication, name="adjudication"),
+    path("exports/<int:export_id>/<str:filename>", exports.export_file, name="export-file"),
+    path("admin/", admin.site.urls),
+]

@@ -1,0 +1,49 @@
+"""What waits for a manager: runs under way, failed, or without a round; rounds being answered. A fixed number of queries."""
+
+from collections.abc import Sequence
+
+from django.db.models import Count, Q
+
+from labeling.models import Pool, Round, SelectionRun, Slot, User
+
+MOST_ROWS = 10
+
+
+def runs_under_way(user: User) -> Sequence[SelectionRun]:
+    """Runs that wait for a worker or are at work, newest first."""
+    return _runs(user).filter(status__in=[SelectionRun.Status.QUEUED, SelectionRun.Status.RUNNING])[:MOST_ROWS]
+
+
+def failed_runs(user: User) -> Sequence[SelectionRun]:
+    """Runs that failed and have not been tried again, newest first."""
+    return _runs(user).filter(status=SelectionRun.Status.FAILED)[:MOST_ROWS]
+
+
+def runs_without_round(user: User) -> Sequence[SelectionRun]:
+    """Finished runs whose picks nobody has been asked to label yet, newest first."""
+    return (
+        _runs(user)
+        .filter(status=SelectionRun.Status.FINISHED, rounds__isnull=True)
+        .annotate(n_picks=Count("picks"))[:MOST_ROWS]
+    )
+
+
+def unfinished_rounds(user: User) -> Sequence[Round]:
+    """Rounds that are not closed, with ``n_done`` of ``n_slots`` answers, newest first."""
+    return (
+        Round.objects.filter(run__pool__in=Pool.objects.managed_by(user))
+        .exclude(status=Round.Status.CLOSED)
+        .select_related("run__pool", "budget")
+        .annotate(
+            n_slots=Count("slots", filter=~Q(slots__state=Slot.State.VOID)),
+            n_done=Count("slots", filter=Q(slots__state=Slot.State.DONE)),
+        )[:MOST_ROWS]
+    )
+
+
+def _runs(user: User):
+    return (
+        SelectionRun.objects.filter(pool__in=Pool.objects.managed_by(user))
+        .select_related("pool")
+        .defer("report", "traceback")
+    )

@@ -1,0 +1,28 @@
+"""A person's own work on one question of a round, and nobody else's."""
+
+from typing import Literal
+
+from labeling.models import Annotation, Round, Slot, User
+
+State = Literal["held", "lost", "answered", "given_back"]
+
+
+def own_annotation(slot: Slot, user: User) -> Annotation | None:
+    """Return the person's answer to the slot's question in its round."""
+    return Annotation.objects.filter(
+        annotator=user, slot__round=slot.round_id, slot__question=slot.question_id
+    ).first()
+
+
+def state_for(slot: Slot, user: User) -> State:
+    """Where a question that was shown to the person stands for them: theirs, lost to another, answered, given back."""
+    if own_annotation(slot, user) is not None:
+        return "answered"
+    if slot.state == Slot.State.OPEN or slot.round.skips.filter(question=slot.question_id, user=user).exists():
+        return "given_back"
+    return "held" if slot.holder_id == user.pk and slot.state == Slot.State.LEASED else "lost"
+
+
+def n_answered(round: Round, user: User) -> int:
+    """How many answers the person has given in the round."""
+    return Annotation.objects.filter(annotator=user, slot__round=round).count()

@@ -1,0 +1,104 @@
+"""Template tags and filters of the pages."""
+
+from django import template
+from django.utils.safestring import SafeString
+
+from labeling.models import Pool, User
+from labeling.queries.rounds import QuestionState
+from labeling.rendering import render_answer, render_text
+
+register = template.Library()
+
+
+@register.filter
+def question_text(text: str, pool: Pool) -> SafeString:
+    """A question's text in its pool's format, safe to show."""
+    return render_text(text, markdown=pool.text_format == Pool.TextFormat.MARKDOWN)
+
+
+@register.filter
+def answer_text(answer: object) -> SafeString:
+    """An answer that may be bare LaTeX, as maths; words stay words."""
+    return render_answer(str(answer))
+
+
+@register.filter
+def plain_text(text: str) -> SafeString:
+    """Somebody's words with $maths$ in them."""
+    return render_text(text)
+
+
+@register.filter
+def percent(part: float, whole: float = 1) -> float:
+    """100 * part / whole with one decimal; 0 of nothing is 0."""
+    return round(100 * float(part) / float(whole), 1) if whole else 0.0
+
+
+@register.filter
+def duration(seconds: float | None) -> str:
+    """Seconds as a person says them: 8 s, 3 min 20 s, 1 h 5 min."""
+    if seconds is None:
+        return "–"
+    whole = max(0, round(seconds))
+    if whole < 60:
+        return f"{whole} s"
+    minutes, rest = divmod(whole, 60)
+    if minutes < 60:
+        return f"{minutes} min {rest} s" if minutes < 10 and rest else f"{minutes} min"
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes} min" if minutes else f"{hours} h"
+
+
+@register.filter
+def event_words(action: str) -> str:
+    """``round.opened`` as "Round opened"."""
+    return action.replace(".", " ").replace("_", " ").capitalize()
+
+
+STAGES = {
+    "trajectories": "chains of thought",
+    "probes": "probes",
+    "outcomes": "full answers",
+    "embedding": "Finding questions that are alike",
+    "scoring": "Calibrating and picking",
+}
+QUESTION_STATES = {  # words and tone
+    QuestionState.ANSWERING: ("Being answered", ""),
+    QuestionState.SETTLING: ("Comparing answers", ""),
+    QuestionState.WAITING_FOR_UNIT: ("Disagreement, budget spent", "danger"),
+    QuestionState.ADJUDICATING: ("With an adjudicator", "gold"),
+    QuestionState.GOLD: ("Gold", "ok"),
+    QuestionState.UNANSWERABLE: ("Unanswerable", ""),
+    QuestionState.ENDED: ("Ended unsettled", ""),
+}
+
+
+@register.filter
+def stage_words(name: str) -> str:
+    """``pool: probes`` as "Pool: probes", in words that need no glossary."""
+    where, _, stage = name.rpartition(": ")
+    words = STAGES.get(stage, stage)
+    return f"{where.capitalize()}: {words}" if where else words[:1].upper() + words[1:]
+
+
+@register.filter
+def question_state_words(state: QuestionState) -> str:
+    return QUESTION_STATES[state][0]
+
+
+@register.filter
+def question_state_tone(state: QuestionState) -> str:
+    """The chip's class."""
+    return QUESTION_STATES[state][1]
+
+
+@register.filter
+def unlocalized(number: float) -> str:
+    """A number as attributes want it, whatever the language."""
+    return format(float(number), ".6g")
+
+
+@register.simple_tag
+def manages_any(user: User) -> bool:
+    """Whether the person manages some pool, which decides what the header offers."""
+    return user.is_authenticated and Pool.objects.managed_by(user).exists()

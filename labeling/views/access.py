@@ -1,0 +1,84 @@
+"""Loading what a page is about, as the person asking may see it: the ids of others are not found."""
+
+from uuid import UUID
+
+from django.http import Http404
+from django.shortcuts import get_object_or_404
+
+from labeling import policies
+from labeling.models import Export, ImportBatch, Invitation, Pool, Round, SelectionRun, Slot, User
+from labeling.queries.queue import slot_for
+
+
+def pool_or_404(user: User, pool_slug: str) -> Pool:
+    """A pool in which the person has some role."""
+    return get_object_or_404(Pool.objects.visible_to(user), slug=pool_slug)
+
+
+def managed_pool(user: User, pool_slug: str) -> Pool:
+    """A pool of the person's; NotAllowed when they are in it without managing it."""
+    pool = pool_or_404(user, pool_slug)
+    policies.check_can_manage(pool, user)
+    return pool
+
+
+def managed_run(user: User, run_id: int) -> SelectionRun:
+    """A run of a pool that the person manages."""
+    run = get_object_or_404(
+        SelectionRun.objects.select_related("pool", "calibration_set", "policy_model").filter(
+            pool__in=Pool.objects.visible_to(user)
+        ),
+        pk=run_id,
+    )
+    policies.check_can_manage(run.pool, user)
+    return run
+
+
+def round_or_404(user: User, round_id: int) -> Round:
+    """A round of a pool in which the person has some role."""
+    return get_object_or_404(
+        Round.objects.select_related("run__pool", "budget", "guideline").filter(
+            run__pool__in=Pool.objects.visible_to(user)
+        ),
+        pk=round_id,
+    )
+
+
+def shown_slot(user: User, slot_id: int, purpose: Slot.Purpose) -> Slot:
+    """A slot whose question the person has been given, also when it has gone to somebody else since."""
+    slot = slot_for(user=user, slot_id=slot_id)
+    if slot is None or slot.purpose != purpose:
+        raise Http404
+    return slot
+
+
+def managed_invitation(user: User, invitation_id: int) -> Invitation:
+    """An invitation to a pool that the person manages."""
+    invitation = get_object_or_404(
+        Invitation.objects.select_related("pool").filter(pool__in=Pool.objects.visible_to(user)), pk=invitation_id
+    )
+    policies.check_can_manage(invitation.pool, user)
+    return invitation
+
+
+def managed_import(user: User, import_id: UUID) -> ImportBatch:
+    """An import into a pool that the person manages, or into a calibration set that they may change."""
+    batch = get_object_or_404(ImportBatch.objects.select_related("pool", "calibration_set__pool"), pk=import_id)
+    pool = batch.pool or (batch.calibration_set.pool if batch.calibration_set else None)
+    if pool is None:
+        policies.check_can_manage_shared(user)
+    elif not Pool.objects.visible_to(user).filter(pk=pool.pk).exists():
+        raise Http404
+    else:
+        policies.check_can_manage(pool, user)
+    return batch
+
+
+def managed_export(user: User, export_id: int) -> Export:
+    """An export of a pool that the person manages."""
+    export = get_object_or_404(
+        Export.objects.select_related("snapshot__pool").filter(snapshot__pool__in=Pool.objects.visible_to(user)),
+        pk=export_id,
+    )
+    policies.check_can_manage(export.snapshot.pool, user)
+    return export

@@ -1,0 +1,163 @@
+"""Annotating: take a question, answer it blind, and see how the answer is read.
+
+An annotator's page is given the question and the person's own words, and nothing else: no model answers, no scores, no
+one else's answers.
+"""
+
+from typing import Any
+from uuid import uuid4
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_POST, require_safe
+
+from labeling.actions import annotation as actions
+from labeling.errors import LabelingError
+from labeling.forms import AnswerForm, DraftForm, UnanswerableForm
+from labeling.models import Slot
+from labeling.queries import own_answers
+from labeling.queries.queue import draft_of, read_answer
+from labeling.rendering import lettered, render_answer
+from labeling.views.access import round_or_404, shown_slot
+from labeling.views.respond import redirect, say
+
+LABEL = Slot.Purpose.LABEL
+
+
+@require_POST
+def claim(request: HttpRequest, round_id: int) -> HttpResponse:
+    """Take the next question of the round."""
+    return _next(request, round_or_404(request.user, round_id))
+
+
+@require_safe
+@never_cache
+def slot(request: HttpRequest, slot_id: int) -> HttpResponse:
+    """The question, and the person's own draft or answer."""
+    slot = shown_slot(request.user, slot_id, LABEL)
+    state = own_answers.state_for(slot, request.user)
+    if state in {"answered", "given_back"}:
+        context = _about(slot) | {"annotation": own_answers.own_annotation(slot, request.user)}
+        return render(request, "labeling/slot_done.html", context)
+    typed = draft_of(slot=slot, user=request.user).content
+    form = AnswerForm(initial={**typed, "idempotency_key": uuid4()})
+    return _answering_page(request, slot, form, read_as=_read(slot, typed.get("answer", "")))
+
+
+@require_POST
+def draft(request: HttpRequest, slot_id: int) -> HttpResponse:
+    """Save what has been typed so far; htmx calls this while the person types."""
+    slot = shown_slot(request.user, slot_id, LABEL)
+    form = DraftForm(request.POST)
+    if not form.is_valid():
+        raise LabelingError("This is too long to be saved as a draft: an answer is short.", code="draft_too_long")
+    draft = actions.save_draft(slot=slot, draft=form.cleaned_data, by=request.user)
+    slot.refresh_from_db(fields=["holder", "state", "lease_until"])
+    context = {"draft": draft, "lease_until": slot.lease_until if slot.holder_id == request.user.pk else None}
+    return render(request, "labeling/slot.html#saved", context)
+
+
+@require_POST
+def read_as(request: HttpRequest, slot_id: int) -> HttpResponse:
+    """How a trainer's grader would read the answer; changes nothing (POST keeps answers out of access logs)."""
+    slot = shown_slot(request.user, slot_id, LABEL)
+    answer = request.POST.get("answer", "")[:20_000]
+    read = _read(slot, answer)
+    context = {"read_as": read, "preview": render_answer(answer) if read and "\\" in answer else ""}
+    return render(request, "labeling/slot.html#read-as", context)
+
+
+@require_POST
+def submit(request: HttpRequest, slot_id: int) -> HttpResponse:
+    """Record the answer and take the next question; an answer that no grader can read is asked about first."""
+    slot = shown_slot(request.user, slot_id, LABEL)
+    form = AnswerForm(request.POST)
+    if not form.is_valid():
+        return _answering_page(request, slot, form, status=422)
+    data = form.cleaned_data
+    try:
+        annotation = actions.submit_annotation(
+            slot=slot,
+            answer=data["answer"],
+            confident=not data["unsure"],
+            note=data["note"],
+            confirm_unreadable=data["confirm_unreadable"],
+            idempotency_key=data["idempotency_key"],
+            by=request.user,
+        )
+    except LabelingError as error:
+        if error.status != 400:
+            raise
+        unreadable = error.code == "answer_unreadable"
+        return _answering_page(
+            request, slot, form, status=422, read_as=_read(slot, data["answer"]),
+            ask_confirmation=unreadable, refusal=error.message,
+        )
+    return _submitted(request, slot, annotation)
+
+
+@require_POST
+def unanswerable(request: HttpRequest, slot_id: int) -> HttpResponse:
+    """Record that the question has no answer, and why; it counts like an answer."""
+    slot = shown_slot(request.user, slot_id, LABEL)
+    form = UnanswerableForm(request.POST)
+    if not form.is_valid():
+        typed = draft_of(slot=slot, user=request.user).content
+        answering = AnswerForm(initial={**typed, "idempotency_key": uuid4()})
+        return _answering_page(request, slot, answering, status=422, unanswerable_form=form)
+    annotation = actions.mark_unanswerable(slot=slot, by=request.user, **form.cleaned_data)
+    return _submitted(request, slot, annotation)
+
+
+@require_POST
+def skip(request: HttpRequest, slot_id: int) -> HttpResponse:
+    """'Not me': the question goes back, and the next one is taken."""
+    slot = shown_slot(request.user, slot_id, LABEL)
+    actions.skip_slot(slot=slot, by=request.user)
+    messages.info(request, "Skipped. The question goes to somebody else.")
+    return _next(request, slot.round)
+
+
+def _submitted(request: HttpRequest, slot: Slot, annotation: Any) -> HttpResponse:
+    said = "Submitted." if not annotation.surplus else (
+        "Kept. Your time had run out and somebody else has the question; your answer is recorded beside theirs."
+    )
+    say(request, said, about=f"assay-draft-{request.user.pk}-{slot.pk}")
+    return _next(request, slot.round)
+
+
+def _next(request: HttpRequest, round: Any) -> HttpResponse:
+    following = actions.claim_slot(round=round, user=request.user)
+    if following is None:
+        return redirect(request, "round", round_id=round.pk)
+    return redirect(request, "slot", slot_id=following.pk)
+
+
+def _read(slot: Slot, answer: str) -> Any:
+    if not answer.strip():
+        return None
+    return read_answer(slot=slot, answer=answer)
+
+
+def _about(slot: Slot) -> dict[str, Any]:
+    return {"slot": slot, "question": slot.question, "pool": slot.pool, "guideline": slot.round.guideline}
+
+
+def _answering_page(
+    request: HttpRequest, slot: Slot, form: AnswerForm, *, status: int = 200, **more: Any
+) -> HttpResponse:
+    context = _about(slot) | {
+        "form": form,
+        "unanswerable_form": UnanswerableForm(initial={"idempotency_key": uuid4()}),
+        "choices": lettered(slot.question.choices),
+        "kind": slot.question.get_answer_kind_display() if slot.question.answer_kind else "",
+        "state": own_answers.state_for(slot, request.user),
+        "draft": draft_of(slot=slot, user=request.user),
+        "lease_until": slot.lease_until if slot.holder_id == request.user.pk else None,
+        "n_mine": own_answers.n_answered(slot.round, request.user),
+        **more,
+    }
+    part = "#form" if getattr(request, "htmx", False) else ""
+    return render(request, f"labeling/slot.html{part}", context, status=status)

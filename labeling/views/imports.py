@@ -1,0 +1,119 @@
+"""Files coming in: upload, look at what is in them, then commit or discard."""
+
+from typing import Any
+from uuid import UUID
+
+from django.core.paginator import Paginator
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_http_methods, require_POST
+
+from labeling import policies
+from labeling.actions import imports as actions
+from labeling.errors import LabelingError
+from labeling.forms import CalibrationFileForm, FileForm, MappingForm
+from labeling.models import ImportBatch
+from labeling.queries.pool_questions import imports_of
+from labeling.views.access import managed_import, managed_pool
+from labeling.views.respond import ROWS_PER_PAGE, redirect, say
+
+
+@require_http_methods(["GET", "POST"])
+def pool_import(request: HttpRequest, pool_slug: str) -> HttpResponse:
+    """Upload a file of questions; nothing changes before its preview is committed."""
+    pool = managed_pool(request.user, pool_slug)
+    form = FileForm(request.POST or None, request.FILES or None)
+    if request.method == "POST" and form.is_valid():
+        file = form.cleaned_data["file"]
+        try:
+            batch = actions.preview_import(file=file, filename=file.name, pool=pool, by=request.user)
+        except LabelingError as error:
+            form.add_error("file", error.message)
+        else:
+            return redirect(request, "import-preview", import_id=batch.pk)
+    context = {"pool": pool, "form": form, "imports": imports_of(pool)[:10]}
+    return render(request, "labeling/import.html", context, status=422 if form.errors else 200)
+
+
+@require_http_methods(["GET", "POST"])
+def calibration_import(request: HttpRequest) -> HttpResponse:
+    """Upload questions with their answers, for a new calibration set or one that is there."""
+    policies.check_can_manage_shared(request.user)
+    form = CalibrationFileForm(request.POST or None, request.FILES or None, user=request.user)
+    if request.method == "POST" and form.is_valid():
+        data = form.cleaned_data
+        try:
+            into = actions.calibration_set_named(name=data["name"], pool=data["pool"], by=request.user)
+            batch = actions.preview_import(
+                file=data["file"], filename=data["file"].name, calibration_set=into, by=request.user
+            )
+        except LabelingError as error:
+            form.add_error(None, error.message)
+        else:
+            return redirect(request, "import-preview", import_id=batch.pk)
+    return render(request, "labeling/calibration_import.html", {"form": form}, status=422 if form.errors else 200)
+
+
+@require_http_methods(["GET", "POST"])
+def preview(request: HttpRequest, import_id: UUID) -> HttpResponse:
+    """What a file would bring, row by row where something is wrong; POST reads it again with other columns."""
+    batch = managed_import(request.user, import_id)
+    form = _mapping_form(batch, request.POST if request.method == "POST" else None)
+    if request.method == "POST" and form.is_valid():
+        mapping = dict(form.cleaned_data)
+        repair = mapping.pop("repair")
+        try:
+            batch = actions.map_import(batch=batch, mapping=mapping, repair=repair, by=request.user)
+        except LabelingError as error:
+            if error.status != 400:
+                raise
+            form.add_error(None, error.message)
+        else:
+            return redirect(request, "import-preview", import_id=batch.pk)
+    counts = batch.counts
+    context = {
+        "batch": batch,
+        "pool": batch.pool,
+        "form": form,
+        "is_open": batch.status == ImportBatch.Status.PREVIEWED,
+        "n_accepted": counts["new"] + counts["changed"] + counts["unchanged"],
+        "rejected": Paginator(batch.rejected, ROWS_PER_PAGE).get_page(request.GET.get("page")),
+        "warnings": batch.warnings[:ROWS_PER_PAGE],
+        "n_more_warnings": max(0, counts["warnings"] + counts["duplicates"] - ROWS_PER_PAGE),
+        "ate_backslashes": any("backslash" in row["message"] for row in batch.rejected[:200]),
+    }
+    return render(request, "labeling/import_preview.html", context, status=422 if form.errors else 200)
+
+
+@require_POST
+def commit(request: HttpRequest, import_id: UUID) -> HttpResponse:
+    """Bring the file in."""
+    batch = actions.commit_import(batch=managed_import(request.user, import_id), by=request.user)
+    counts = batch.counts
+    say(request, f"{counts['new']:,} new, {counts['changed']:,} changed, {counts['unchanged']:,} unchanged.")
+    return _to_owner(request, batch)
+
+
+@require_POST
+def discard(request: HttpRequest, import_id: UUID) -> HttpResponse:
+    """Drop the file; nothing had changed."""
+    batch = actions.discard_import(batch=managed_import(request.user, import_id), by=request.user)
+    say(request, f"{batch.filename} was discarded; nothing has changed.")
+    return _to_owner(request, batch)
+
+
+def _to_owner(request: HttpRequest, batch: ImportBatch) -> HttpResponse:
+    if batch.pool is None:
+        return redirect(request, "calibration-sets")
+    return redirect(request, "pool", pool_slug=batch.pool.slug)
+
+
+def _mapping_form(batch: ImportBatch, data: Any) -> MappingForm:
+    columns = batch.mapping["columns"]
+    return MappingForm(
+        data,
+        columns=batch.mapping["names"],
+        need_answer=batch.calibration_set_id is not None,
+        initial={**columns, "repair": batch.mapping["repair"]},
+    )
+def votes_import(request, pool_slug): raise Http404

@@ -1,0 +1,117 @@
+"""Logging in, joining by invitation, and the people of a pool."""
+
+import sesame.utils
+from django.contrib import auth
+from django.contrib.auth.decorators import login_not_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render, resolve_url
+from django.urls import reverse
+from django.utils.http import url_has_allowed_host_and_scheme
+from django.views.decorators.cache import never_cache
+from django.views.decorators.debug import sensitive_post_parameters
+from django.views.decorators.http import require_http_methods, require_POST
+
+from labeling.actions import people as actions
+from labeling.errors import LabelingError
+from labeling.forms import InvitationForm, JoinForm, LoginForm
+from labeling.queries import people as queries
+from labeling.views.access import managed_invitation, managed_pool
+from labeling.views.respond import redirect, say
+
+
+@sensitive_post_parameters("password", "sesame")
+@never_cache
+@login_not_required  # this is where people log in
+@require_http_methods(["GET", "POST"])
+def login(request: HttpRequest) -> HttpResponse:
+    """Log in with a password, or with a one-time link, which only the button on its page uses up."""
+    if request.method == "GET":
+        link = request.GET.get("sesame", "")
+        context = {"form": LoginForm(request), "link": link, "next": request.GET.get("next", "")}
+        return render(request, "labeling/login.html", context)
+    to = request.POST.get("next", "")
+    if not url_has_allowed_host_and_scheme(to, {request.get_host()}, require_https=request.is_secure()):
+        to = resolve_url("home")
+    if link := request.POST.get("sesame"):
+        user = sesame.utils.get_user(link, update_last_login=False)
+        if user is None:
+            context = {"form": LoginForm(request), "link_refused": True, "next": to}
+            return render(request, "labeling/login.html", context, status=422)
+        auth.login(request, user, backend="sesame.backends.ModelBackend")
+        return redirect(request, to)
+    form = LoginForm(request, request.POST)
+    if not form.is_valid():
+        return render(request, "labeling/login.html", {"form": form, "next": to}, status=422)
+    auth.login(request, form.get_user())
+    return redirect(request, to)
+
+
+@require_POST
+def logout(request: HttpRequest) -> HttpResponse:
+    auth.logout(request)
+    return redirect(request, "login")
+
+
+@sensitive_post_parameters("password")
+@never_cache
+@login_not_required  # whoever holds an invitation makes their account here
+@require_http_methods(["GET", "POST"])
+def join(request: HttpRequest, token: str) -> HttpResponse:
+    """Accept an invitation: as oneself, or by making an account."""
+    invitation = queries.invitation_of(token=token)
+    form = JoinForm(request.POST or None)
+    if request.method == "POST":
+        if request.user.is_authenticated:
+            membership = actions.accept_invitation(token=token, user=request.user)
+            say(request, f"You are {membership.get_role_display().lower()} of {membership.pool} now.")
+            return redirect(request, "pool", pool_slug=membership.pool.slug)
+        if form.is_valid():
+            try:
+                user = actions.join_as_new_user(token=token, **form.cleaned_data)
+            except LabelingError as error:
+                form.add_error(None, error.message)
+            else:
+                auth.login(request, user, backend="django.contrib.auth.backends.ModelBackend")
+                say(request, f"Welcome. You are {invitation.get_role_display().lower()} of {invitation.pool} now.")
+                return redirect(request, "pool", pool_slug=invitation.pool.slug)
+    context = {"invitation": invitation, "form": form}
+    return render(request, "labeling/join.html", context, status=422 if form.errors else 200 if invitation else 404)
+
+
+def pool_people(request: HttpRequest, pool_slug: str) -> HttpResponse:
+    """Members and invitations; a new invitation's link is shown this once."""
+    pool = managed_pool(request.user, pool_slug)
+    return _people_page(request, pool, InvitationForm())
+
+
+@require_POST
+def invite(request: HttpRequest, pool_slug: str) -> HttpResponse:
+    """Make an invitation. Its link is in this answer and nowhere else, so there is no redirect."""
+    pool = managed_pool(request.user, pool_slug)
+    form = InvitationForm(request.POST)
+    if not form.is_valid():
+        return _people_page(request, pool, form, status=422)
+    invitation, token = actions.create_invitation(pool=pool, by=request.user, **form.cleaned_data)
+    link = request.build_absolute_uri(reverse("join", args=[token]))
+    return _people_page(request, pool, InvitationForm(), link=link, invitation=invitation)
+
+
+@require_POST
+def invitation_revoke(request: HttpRequest, invitation_id: int) -> HttpResponse:
+    invitation = managed_invitation(request.user, invitation_id)
+    actions.revoke_invitation(invitation=invitation, by=request.user)
+    say(request, "The invitation is withdrawn; its link no longer works.")
+    return redirect(request, "pool-people", pool_slug=invitation.pool.slug)
+
+
+def _people_page(request: HttpRequest, pool, form: InvitationForm, *, status: int = 200, **shown) -> HttpResponse:
+    context = {
+        "pool": pool,
+        "form": form,
+        "members": queries.members_of(pool=pool),
+        "invitations": queries.open_invitations(pool=pool),
+        **shown,
+    }
+    response = render(request, "labeling/people.html", context, status=status)
+    response["Cache-Control"] = "no-store"  # a link is shown once
+    return response

@@ -1,0 +1,97 @@
+"""Budgets and rounds: granting answers, opening the picks of a run, and watching them being answered."""
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from labeling import policies
+from labeling.actions import rounds as actions
+from labeling.actions.budgets import grant_budget
+from labeling.errors import LabelingError
+from labeling.forms import BudgetForm, RoundForm, RoundStatusForm
+from labeling.models import Round, Slot
+from labeling.queries.own_answers import n_answered
+from labeling.queries.pools import budgets_of
+from labeling.queries.queue import empty_queue, recent_annotations
+from labeling.queries.rounds import round_progress
+from labeling.views.access import managed_pool, managed_run, round_or_404
+from labeling.views.respond import redirect, render_page, say
+
+CHANGES = {"pause": actions.pause_round, "resume": actions.resume_round, "close": actions.close_round}
+
+
+@require_http_methods(["GET", "POST"])
+def budget_new(request: HttpRequest, pool_slug: str) -> HttpResponse:
+    pool = managed_pool(request.user, pool_slug)
+    form = BudgetForm(request.POST or None)
+    if request.method == "POST" and form.is_valid():
+        try:
+            budget = grant_budget(pool=pool, by=request.user, **form.cleaned_data)
+        except LabelingError as error:
+            form.add_error(None, error.message)
+        else:
+            say(request, f"{budget} can pay for {form.cleaned_data['units']} human answers.")
+            return redirect(request, "pool", pool_slug=pool.slug)
+    context = {"pool": pool, "form": form, "budgets": budgets_of(pool=pool)}
+    return render(request, "labeling/budget_new.html", context, status=422 if form.errors else 200)
+
+
+@require_http_methods(["GET", "POST"])
+def round_new(request: HttpRequest, run_id: int) -> HttpResponse:
+    """Open the picks for labeling; the cost, and what is left for disagreements, is shown before."""
+    run = managed_run(request.user, run_id)
+    form = RoundForm(request.POST or None, run=run)
+    if request.method == "POST" and form.is_valid():
+        try:
+            round = actions.open_round(run=run, by=request.user, **form.cleaned_data)
+        except LabelingError as error:
+            form.add_error(None, error.message)
+        else:
+            say(request, f"{round} is open. Annotators find its questions on their start page.")
+            return redirect(request, "round", round_id=round.pk)
+    n_picks = run.picks.count()
+    budgets = budgets_of(pool=run.pool)
+    costs = [
+        {"overlap": overlap, "units": n_picks * overlap, "left": [row.free - n_picks * overlap for row in budgets]}
+        for overlap in (1, 2, 3)
+    ]
+    context = {"pool": run.pool, "run": run, "form": form, "n_picks": n_picks, "budgets": budgets, "costs": costs}
+    return render(request, "labeling/round_new.html", context, status=422 if form.errors else 200)
+
+
+@require_safe
+def round_page(request: HttpRequest, round_id: int) -> HttpResponse:
+    """For managers how far every question is; for everybody else their own work."""
+    round = round_or_404(request.user, round_id)
+    pool, user = round.run.pool, request.user
+    context = {
+        "pool": pool,
+        "round": round,
+        "can_manage": policies.can_manage(pool, user),
+        "can_annotate": policies.can_annotate(pool, user),
+        "can_adjudicate": policies.can_adjudicate(pool, user),
+    }
+    if context["can_annotate"]:
+        context["queue"] = empty_queue(user=user, round=round)
+        context["held"] = round.slots.held_by(user).filter(purpose=Slot.Purpose.LABEL).first()
+    if context["can_adjudicate"]:
+        context["disagreements"] = empty_queue(user=user, round=round, purpose=Slot.Purpose.ADJUDICATION)
+        context["held_adjudication"] = round.slots.held_by(user).filter(purpose=Slot.Purpose.ADJUDICATION).first()
+    if context["can_manage"]:
+        context["progress"] = round_progress(round=round)
+        return render_page(request, "labeling/round.html", "progress", context)
+    context |= {"n_mine": n_answered(round, user), "recent": recent_annotations(user=user, pool=pool)}
+    return render(request, "labeling/round_queue.html", context)
+
+
+@require_POST
+def round_status(request: HttpRequest, round_id: int) -> HttpResponse:
+    """Pause, resume or close."""
+    round = round_or_404(request.user, round_id)
+    policies.check_can_manage(round.run.pool, request.user)
+    form = RoundStatusForm(request.POST)
+    if not form.is_valid():
+        raise LabelingError("A round can be paused, resumed or closed.", code="round_status")
+    changed: Round = CHANGES[form.cleaned_data["to"]](round=round, by=request.user)
+    say(request, f"{changed} is {changed.get_status_display().lower()} now.")
+    return redirect(request, "round", round_id=changed.pk)

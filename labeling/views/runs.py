@@ -1,0 +1,106 @@
+"""Selection runs: asking for one, watching it, and reading what it found."""
+
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from labeling.actions import runs as actions
+from labeling.engine.selection import presets, strategies
+from labeling.errors import LabelingError
+from labeling.forms import RunForm
+from labeling.models import Pool, SelectionRun
+from labeling.queries import run_results, runs as queries
+from labeling.queries.shared import policy_models
+from labeling.views.access import managed_pool, managed_run
+from labeling.views.respond import page_of, redirect, say
+
+
+@require_safe
+def pool_runs(request: HttpRequest, pool_slug: str) -> HttpResponse:
+    pool = managed_pool(request.user, pool_slug)
+    return render(request, "labeling/runs.html", {"pool": pool, "page": page_of(request, queries.runs_of(pool))})
+
+
+@require_http_methods(["GET", "POST"])
+def run_new(request: HttpRequest, pool_slug: str) -> HttpResponse:
+    """Ask for a run; everything is checked before a model is asked anything."""
+    pool = managed_pool(request.user, pool_slug)
+    form = RunForm(
+        request.POST or None,
+        pool=pool,
+        sources=_sources(pool),
+        strategies=list(strategies().items()),
+        presets=[(name, name) for name in presets()],
+        embedder=actions.DEFAULT_EMBEDDER,
+    )
+    if request.method == "POST" and form.is_valid():
+        asked = dict(form.cleaned_data)
+        kind, _, name = asked.pop("answers_from").partition(":")
+        source = {"policy_model": policy_models().get(pk=name)} if kind == "model" else {"generation_fingerprint": name}
+        try:
+            run = actions.create_run(pool=pool, by=request.user, **asked, **source)
+        except LabelingError as error:
+            form.add_error(None, error.message)
+        else:
+            return redirect(request, "run", run_id=run.pk)
+    context = {"pool": pool, "form": form, "n_questions": pool.questions.count()}
+    return render(request, "labeling/run_new.html", context, status=422 if form.errors else 200)
+
+
+def _sources(pool: Pool) -> list[tuple[str, str]]:
+    models = [
+        (f"model:{model.pk}", f"{model} (demo only)" if model.model == "assay-tiny" else str(model))
+        for model in policy_models()
+        if model.engine != model.EngineKind.SCRIPTED
+    ]
+    recorded = [
+        (f"votes:{fingerprint}", f"Imported votes of {n} questions ({fingerprint[:12]})")
+        for fingerprint, n in queries.recorded_settings_of(pool)
+    ]
+    return models + recorded
+
+
+@require_safe
+def run(request: HttpRequest, run_id: int) -> HttpResponse:
+    """How far the run is, and once it is finished what it found."""
+    run = managed_run(request.user, run_id)
+    context: dict[str, Any] = {"run": run, "pool": run.pool, "progress": queries.run_progress(run)}
+    if run.status == SelectionRun.Status.FINISHED:
+        context |= {
+            "threshold": run_results.threshold_in_words(run),
+            "notices": run_results.notices_of(run),
+            "coverage": run_results.coverage_check_in_words(run),
+            "comparison": run_results.comparison_of(run),
+            "histogram": run_results.set_size_histogram(run),
+            "picks": run_results.picks_of(run),
+            "points": run_results.map_points(run),
+            "not_picked": run_results.not_picked(run),
+            "rounds": run.rounds.order_by("-id"),
+        }
+    return render(request, "labeling/run.html", context)
+
+
+@require_safe
+def run_progress(request: HttpRequest, run_id: int) -> HttpResponse:
+    """The progress alone, asked for again and again; when the run has ended the whole page is loaded anew."""
+    run = managed_run(request.user, run_id)
+    progress = queries.run_progress(run)
+    if not progress.is_live or not getattr(request, "htmx", False):
+        return redirect(request, "run", run_id=run.pk)
+    return render(request, "labeling/run.html#progress", {"run": run, "pool": run.pool, "progress": progress})
+
+
+@require_POST
+def run_cancel(request: HttpRequest, run_id: int) -> HttpResponse:
+    run = actions.cancel_run(managed_run(request.user, run_id), by=request.user)
+    say(request, "The run stops after the answers in flight; all it has is kept.")
+    return redirect(request, "run", run_id=run.pk)
+
+
+@require_POST
+def run_retry(request: HttpRequest, run_id: int) -> HttpResponse:
+    run = actions.retry_run(managed_run(request.user, run_id), by=request.user)
+    say(request, "The run is queued again and goes on from the stored answers.")
+    return redirect(request, "run", run_id=run.pk)
