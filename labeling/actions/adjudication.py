@@ -68,7 +68,7 @@ def decide(
 @transaction.atomic
 def _record_once(slot: Slot, adjudication: Adjudication, gold: str) -> Adjudication | None:
     by = adjudication.adjudicator
-    User.objects.select_for_update(no_key=True).get(pk=by.pk)
+    claiming.lock_person(by)
     claiming.check_shown(slot, by)
     if earlier := Adjudication.objects.filter(adjudicator=by, idempotency_key=adjudication.idempotency_key).first():
         return earlier

@@ -118,7 +118,7 @@ def _record(slot: Slot, annotation: Annotation) -> Annotation:
 @transaction.atomic
 def _record_once(slot: Slot, annotation: Annotation) -> Annotation:
     by = annotation.annotator
-    User.objects.select_for_update(no_key=True).get(pk=by.pk)  # a double click waits here for the first
+    claiming.lock_person(by)
     claiming.check_shown(slot, by)
     if earlier := Annotation.objects.filter(annotator=by, idempotency_key=annotation.idempotency_key).first():
         return earlier

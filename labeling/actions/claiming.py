@@ -23,40 +23,40 @@ def rounds_of(*, round: Round | None, pool: Pool | None) -> tuple[QuerySet[Round
     raise TypeError("Give a round or a pool.")
 
 
-@transaction.atomic
 def claim(*, rounds: QuerySet[Round], purpose: Slot.Purpose, user: User) -> Slot | None:
     """Return the slot the user holds in these rounds, else the first one free for them, else None.
 
     One conditional UPDATE decides who gets a slot: of several people who try, exactly one finds it still free. None is
     exact: at that moment there was no slot for the user.
     """
-    User.objects.select_for_update(no_key=True).get(pk=user.pk)  # one claim at a time per person: two tabs get one slot
-    now = timezone.now()
-    slots = Slot.objects.filter(round__in=rounds, purpose=purpose)
+    pk = _claim(Slot.objects.filter(round__in=rounds, purpose=purpose), user, timezone.now())
+    return None if pk is None else _loaded(pk)
+
+
+@transaction.atomic
+def _claim(slots: QuerySet[Slot], user: User, now: datetime) -> int | None:
+    lock_person(user)
     for held in slots.held_by(user).order_by("-claimed_at"):
         if Slot.objects.held_by(user).filter(pk=held.pk).update(lease_until=lease_end(now)):
-            return _loaded(held.pk)
+            return held.pk
+    free = slots.open_at(now).unseen_by(user).filter(round__status=Round.Status.LIVE).order_by("priority", "id")
     for _ in range(MOST_LOST_RACES):
-        free = (
-            slots.open_at(now)
-            .unseen_by(user)
-            .filter(round__status=Round.Status.LIVE)
-            .order_by("priority", "id")
-            .first()
-        )
-        if free is None:
+        slot = free.select_related("round__run__pool").first()
+        if slot is None:
             return None
-        won = (
-            Slot.objects.open_at(now)
-            .filter(pk=free.pk)
-            .update(state=Slot.State.LEASED, holder=user, lease_until=lease_end(now), claimed_at=now)
-        )
-        if won:
-            Draft.objects.get_or_create(round_id=free.round_id, question_id=free.question_id, author=user)
-            slot = _loaded(free.pk)
-            record_event("slot.claimed", target=slot, by=user, pool=slot.pool, lost_by=free.holder_id)
-            return slot
+        won = Slot.objects.open_at(now).filter(pk=slot.pk)
+        if won.update(state=Slot.State.LEASED, holder=user, lease_until=lease_end(now), claimed_at=now):
+            Draft.objects.bulk_create(
+                [Draft(round_id=slot.round_id, question_id=slot.question_id, author=user)], ignore_conflicts=True
+            )
+            record_event("slot.claimed", target=slot, by=user, pool=slot.pool, lost_by=slot.holder_id)
+            return slot.pk
     raise Conflict("Too many people are asking at once. Try again in a moment.", code="queue_busy")
+
+
+def lock_person(user: User) -> None:
+    """One claim or submission at a time per person: two tabs and double clicks wait for each other."""
+    User.objects.select_for_update(no_key=True).only("pk").get(pk=user.pk)
 
 
 def lease_end(now: datetime) -> datetime:

@@ -109,17 +109,16 @@ def resume_round(*, round: Round, by: User | None) -> Round:
 
 
 def close_round(*, round: Round, by: User | None) -> Round:
-    """End a round: settle what can be settled, give back the units of all slots that are not done.
+    """End a round: give back the units of all slots that are not done, and settle what needs no adjudicator.
 
     What comes in afterwards is kept as surplus.
     """
-    policies.check_can_manage(round.pool, by)
-    settle_round(round=round)
     with transaction.atomic():
         round = _change_status(round, Round.Status.CLOSED, by)
         Slot.objects.filter(round=round, state__in=[Slot.State.OPEN, Slot.State.LEASED]).update(
             state=Slot.State.VOID, lease_until=None
         )
+    settle_round(round=round)
     return round
 
 

@@ -30,12 +30,13 @@ def settle_question(*, round: Round, question: Question) -> None:
         return
     outcome = _outcome(round, question, annotations)
     with transaction.atomic():
+        live_round = Round.objects.select_for_update(no_key=True).get(pk=round.pk)
         Budget.objects.select_for_update(no_key=True).get(pk=round.budget_id)
         if _is_settled(round, question):
             return
         if outcome.gold:
             _settle_gold(round, question, annotations, outcome.gold)
-        elif outcome.disagreement:
+        elif outcome.disagreement and live_round.status != Round.Status.CLOSED:
             _open_adjudication(round, question)
 
 
@@ -105,20 +106,23 @@ def _outcome(round: Round, question: Question, annotations: Sequence[Annotation]
 
 
 def _settle_gold(round: Round, question: Question, annotations: Sequence[Annotation], answer: str) -> None:
-    gold = GoldAnswer.objects.create(
+    gold, is_new = GoldAnswer.objects.get_or_create(
         question=question,
-        round=round,
-        answer=answer,
-        answer_kind=question.answer_kind or annotations[0].answer_kind,
-        source=GoldAnswer.Source.AGREEMENT if len(annotations) > 1 else GoldAnswer.Source.SINGLE,
+        defaults={
+            "round": round,
+            "answer": answer,
+            "answer_kind": question.answer_kind or annotations[0].answer_kind,
+            "source": GoldAnswer.Source.AGREEMENT if len(annotations) > 1 else GoldAnswer.Source.SINGLE,
+        },
     )
+    if not is_new:
+        return
     record_event("gold_answer.settled", target=gold, by=None, pool=round.pool, source=gold.source, answer=answer)
 
 
 def _open_adjudication(round: Round, question: Question) -> None:
     unit = round.budget.units.free().order_by("number").first()
-    status = Round.objects.values_list("status", flat=True).get(pk=round.pk)
-    if unit is None or status == Round.Status.CLOSED:
+    if unit is None:  # the question waits until units are added
         return
     label = round.slots.filter(question=question, purpose=Slot.Purpose.LABEL).first()
     slot = Slot.objects.create(
