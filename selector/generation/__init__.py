@@ -1,0 +1,58 @@
+"""Models that answer: the registry of engines. Each loads what it needs (torch, an HTTP client) only when opened."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib import import_module
+from inspect import signature
+from typing import Any
+
+from selector.errors import InvalidConfig
+from selector.generation.contract import (
+    Completion,
+    CompletionKind,
+    Engine,
+    Prompt,
+    Request,
+    SamplingSettings,
+    SetAside,
+)
+
+__all__ = [
+    "ENGINES",
+    "Completion",
+    "CompletionKind",
+    "Engine",
+    "Prompt",
+    "Request",
+    "SamplingSettings",
+    "SetAside",
+    "open_engine",
+]
+
+
+ENGINES: Mapping[str, tuple[str, str]] = {  # module and class; stored in the database by name, so names never change
+    "transformers": ("selector.generation.transformers_local", "TransformersEngine"),
+    "openai": ("selector.generation.openai_http", "OpenAIEngine"),
+    "scripted": ("selector.generation.scripted", "ScriptedEngine"),
+}
+
+
+def open_engine(kind: str, *, model: str, **options: Any) -> Engine:
+    """Load a model or connect to its server; options left out or None take their defaults.
+
+    ``transformers``: revision, dtype, device, batch_size, instruction.
+    ``openai``: base_url, api_key_env, tokenizer, revision, instruction, concurrency, max_retries, timeout_seconds.
+    ``scripted``: the arguments of ScriptedEngine.
+    Raises InvalidConfig, ModelNotFound or EngineUnavailable.
+    """
+    if kind not in ENGINES:
+        raise InvalidConfig("engine", kind, f"one of {', '.join(ENGINES)}")
+    module, class_name = ENGINES[kind]
+    engine_class = getattr(import_module(module), class_name)
+    given = {name: value for name, value in options.items() if value is not None}
+    known = list(signature(engine_class).parameters)
+    if unknown := sorted(set(given) - set(known)):
+        raise InvalidConfig("engine options", ", ".join(unknown), f"among those of {kind}: {', '.join(known)}")
+    engine: Engine = engine_class(model, **given)
+    return engine

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
@@ -41,13 +41,14 @@ class Request:
 
     ``index`` tells completions of one question and kind apart: 0..n-1 for outcomes, 0 for the trajectory, and for
     a probe the number of trajectory tokens it keeps (so that equal cuts are asked once, whatever n_P is).
-    A probe carries the ids (and text) of the whole trajectory; the engine cuts it.
+    A probe carries the whole trajectory, as ids or (where the server gives none) as text; the engine cuts it.
     """
 
     prompt: Prompt
     kind: CompletionKind
     index: int
     trajectory_ids: tuple[int, ...] = ()
+    trajectory_text: str = ""
 
 
 @dataclass(frozen=True)
@@ -57,11 +58,11 @@ class Completion:
     uid: str
     kind: CompletionKind
     index: int
-    text: str  # of a probe: what follows the prefilled "\\boxed{"
-    n_tokens: int
+    text: str  # of a probe: what follows the prefilled "\\boxed{"; of a probe cut from text: the whole response
+    n_tokens: int  # generated, the end token included
     n_prompt_tokens: int
     finish_reason: str  # "stop" or "length"; never mixed with the answer
-    token_ids: tuple[int, ...] = ()  # kept for trajectories only: probes are cut from them
+    token_ids: tuple[int, ...] = ()  # of trajectories only, without the end token; empty where there is only text
 
 
 @dataclass(frozen=True)
@@ -69,7 +70,7 @@ class SetAside:
     """A question that cannot be asked: named and counted, and it does not fail the batch."""
 
     uid: str
-    code: str  # "prompt_too_long", ...
+    code: str  # "prompt_too_long", "refused", "server_error"
     message: str
 
 
@@ -85,12 +86,21 @@ class Engine(Protocol):
         """The parts of the fingerprint by name, for reports and for saying what differs."""
         ...
 
-    def set_aside(self, prompts: Sequence[Prompt], settings: SamplingSettings) -> list[SetAside]:
-        """Name the prompts too long for the model, by length on the rendered template."""
+    def recommended_sampling(self) -> Mapping[str, float]:
+        """Return the ``temperature`` and ``top_p`` that the model's authors recommend, as far as they do."""
         ...
 
-    def complete(self, requests: Sequence[Request], settings: SamplingSettings, seed: int) -> Iterator[Completion]:
-        """Yield one completion per request as they finish, in any order.
+    def set_aside(self, prompts: Sequence[Prompt], settings: SamplingSettings) -> list[SetAside]:
+        """Name the prompts too long for the model, by length on the rendered template.
+
+        Raises InvalidConfig when ``max_tokens`` leaves no room for any prompt.
+        """
+        ...
+
+    def complete(
+        self, requests: Sequence[Request], settings: SamplingSettings, seed: int
+    ) -> Generator[Completion | SetAside, None, None]:
+        """Yield one completion per request as they finish, in any order; SetAside for a question the model refuses.
 
         Raises EngineUnavailable when the model cannot be asked any more; what was yielded stays good.
         """
