@@ -33,7 +33,7 @@ PRESETS: Mapping[str, Mapping[str, object]] = MappingProxyType(
             "quantile": "numpy_higher",
             "ties": "file_order",
             "min_readable": 0.0,
-            "exclude_calibration": False,
+            "exclude_repeats": False,
             "seed": 42,
         },
     }
@@ -46,8 +46,8 @@ class SelectionConfig:
 
     ``alpha`` is the miscoverage level as a decimal string, so that ranks are computed exactly; ``lam`` weighs the
     entropy in the nonconformity score. ``n_clusters`` None means one cluster for each pick. ``min_readable`` is the
-    share of a question's answers that must be readable for it to be picked. ``exclude_calibration`` keeps pool
-    questions that are also in the calibration set from being picked. The rule switches are listed in ``RULES``.
+    share of a question's answers that must be readable for it to be picked. ``exclude_repeats`` keeps pool
+    questions whose text is in the calibration set, or in the pool before, from being picked. The rule switches are listed in ``RULES``.
     Raises InvalidConfig for a value that means nothing.
     """
 
@@ -61,7 +61,7 @@ class SelectionConfig:
     n_clusters: int | None = None
     seed: int = 0
     min_readable: float = 0.5
-    exclude_calibration: bool = True
+    exclude_repeats: bool = True
     grouping: str = "equivalence"
     unread: str = "symbol"
     absent_truth: str = "infinite"

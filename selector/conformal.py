@@ -52,7 +52,7 @@ def count_votes(codes: NDArray[np.int16], *, unread: str, as_published: bool = F
     """
     n_rows, n = codes.shape
     width = int(codes.max(initial=-1)) + 2  # column 0 counts the unread
-    cells = codes + np.arange(1, n_rows * width, width)[:, None]
+    cells = codes + (1 + width * np.arange(n_rows))[:, None]
     with_unread = np.bincount(cells.ravel(), minlength=n_rows * width).reshape(n_rows, width)
     counts, n_unread = with_unread[:, 1:], with_unread[:, 0]
     n_readable = n - n_unread

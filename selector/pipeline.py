@@ -134,6 +134,7 @@ def run_selection(
     from selector import report as reporting
 
     strategy = STRATEGIES[config.strategy]()
+    _check_counts(pool_votes, calibration_votes, strategy, config)
     generation = _check_fingerprints(pool_votes, calibration_votes)
     if len(pool_votes) < config.budget:
         raise PoolTooSmall(n_eligible=len(pool_votes), n_questions=len(pool_votes), budget=config.budget)
@@ -206,6 +207,24 @@ def run_selection(
     )
 
 
+def _check_counts(
+    pool: Sequence[QuestionVotes], calibration: Sequence[QuestionVotes], strategy: Strategy, config: SelectionConfig
+) -> None:
+    """Raise InvalidConfig unless every question has the configured numbers of answers, and the strategy some to use."""
+    for where, votes in (("pool", pool), ("calibration", calibration)):
+        for question in votes:
+            found = len(question.outcome_answers), len(question.probe_answers)
+            if found != (config.n_outcomes, config.n_probes):
+                raise InvalidConfig(
+                    "the number of answers",
+                    f"{found[0]} outcomes and {found[1]} probes for {where} question {question.uid}",
+                    f"{config.n_outcomes} and {config.n_probes}",
+                )
+    n_used = {"all": config.n_outcomes + config.n_probes, "outcomes": config.n_outcomes, "probes": config.n_probes}
+    if not n_used[strategy.votes]:
+        raise InvalidConfig(f"n_{strategy.votes}", 0, f"at least 1 for strategy {strategy.key}")
+
+
 def _check_fingerprints(pool: Sequence[QuestionVotes], calibration: Sequence[QuestionVotes]) -> str | None:
     """Return the generation fingerprint both share, None where neither says. Raises FingerprintMismatch."""
     of_pool = sorted({question.fingerprint or "unknown" for question in pool})
@@ -261,16 +280,18 @@ def _ineligible(
     """Return a reason code for every question that must not be picked."""
     from selector.rows import question_uid
 
-    sealed = set()
-    if config.exclude_calibration:
-        sealed = {question_uid(question.text, question.choices) for question in calibration if question.text}
+    sealed = {question_uid(question.text, question.choices) for question in calibration if question.text}
+    first_uid: dict[str, str] = {}
     fewest = config.min_readable * scores.table.codes.shape[1]
     reasons = {}
     for question, n_readable in zip(pool, scores.n_readable.tolist(), strict=True):
+        identity = question_uid(question.text, question.choices) if question.text and config.exclude_repeats else ""
         if question.uid in given:
             reasons[question.uid] = given[question.uid]
-        elif sealed and question.text and question_uid(question.text, question.choices) in sealed:
+        elif identity and identity in sealed:
             reasons[question.uid] = "in_calibration_set"
+        elif identity and first_uid.setdefault(identity, question.uid) != question.uid:
+            reasons[question.uid] = "repeats_another"
         elif n_readable < fewest:
             reasons[question.uid] = "too_few_readable"
     return reasons
