@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 
 import numpy as np
@@ -51,7 +51,7 @@ def embedded(
     return np.stack([vectors[question.fingerprint] for question in questions])
 
 
-def _stored(embedder_fingerprint: str, fingerprints: Sequence[str]) -> Mapping[str, NDArray[np.float32]]:
+def _stored(embedder_fingerprint: str, fingerprints: Sequence[str]) -> dict[str, NDArray[np.float32]]:
     found: dict[str, NDArray[np.float32]] = {}
     for start in range(0, len(fingerprints), 500):
         rows = Embedding.objects.filter(

@@ -14,6 +14,7 @@ from selector.generation.store import Key
 from selector.volatility import votes_of
 from selector.votes import QuestionVotes
 
+Rows = Sequence[Question | CalibrationItem]
 QUESTIONS_PER_QUERY = 500  # fingerprints in one IN (...), and questions whose completions are in memory at once
 
 
@@ -76,7 +77,7 @@ class DatabaseCompletionStore:
 
 
 def votes_from_completions(
-    rows: Sequence[Question] | Sequence[CalibrationItem],
+    rows: Rows,
     store: DatabaseCompletionStore,
     *,
     n_outcomes: int,
@@ -93,9 +94,7 @@ def votes_from_completions(
     return [_with_row(answers[row.fingerprint], row, store.fingerprint) for row in rows]
 
 
-def recorded_votes(
-    rows: Sequence[Question] | Sequence[CalibrationItem], generation_fingerprint: str
-) -> dict[str, QuestionVotes]:
+def recorded_votes(rows: Rows, generation_fingerprint: str) -> dict[str, QuestionVotes]:
     """Return the votes recorded for those rows that have some, by uid."""
     found: dict[str, Mapping[str, object]] = {}
     for chunk in _chunks({row.fingerprint for row in rows}):

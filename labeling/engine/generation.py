@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 
 from labeling.engine.errors import translated_errors
-from labeling.engine.evidence import DatabaseCompletionStore
-from labeling.models import CalibrationItem, GenerationSettings, PolicyModel, Question
+from labeling.engine.evidence import DatabaseCompletionStore, Rows
+from labeling.models import GenerationSettings, PolicyModel
 from selector.errors import FingerprintMismatch
 from selector.generation import ENGINES, Engine, Prompt, SamplingSettings, open_engine
 from selector.volatility import probe_questions
@@ -71,7 +71,7 @@ def check_same_settings(*, pool: str, calibration: str) -> None:
 
 def probe(
     model: OpenModel,
-    rows: Sequence[Question] | Sequence[CalibrationItem],
+    rows: Rows,
     *,
     store: DatabaseCompletionStore,
     n_outcomes: int,

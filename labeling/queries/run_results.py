@@ -98,7 +98,7 @@ def map_points(run: SelectionRun) -> list[dict[str, Any]]:
         .values("x", "y", "set_size", "cluster", "rank", uid=F("question__uid"))
     )
     every = -(-len(points) // MAP_POINTS)
-    return [point for i, point in enumerate(points) if i % every == 0 or point["rank"] is not None]
+    return [dict(point) for i, point in enumerate(points) if i % every == 0 or point["rank"] is not None]
 
 
 def threshold_in_words(run: SelectionRun) -> str:

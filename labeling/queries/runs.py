@@ -62,15 +62,15 @@ def run_progress(run: SelectionRun) -> RunProgress:
     """Describe how far the run is; needs no query beyond the row itself."""
     now = timezone.now()
     is_live = run.status in {Status.QUEUED, Status.RUNNING}
-    is_lapsed = run.status == Status.RUNNING and run.lease_until is not None and run.lease_until <= now
-    waits_since = run.lease_until if is_lapsed else run.started_at or run.created_at
+    lapsed_at = run.lease_until if run.lease_until and run.lease_until <= now else None
+    waits_since = lapsed_at or run.started_at or run.created_at
     return RunProgress(
         status=run.status,
         status_label=run.get_status_display(),
         is_live=is_live,
         is_stopping=run.status == Status.RUNNING and run.cancel_requested,
-        needs_worker=(run.status == Status.QUEUED or is_lapsed) and now - waits_since > NO_WORKER_AFTER,
-        stages=_stage_lines(run, now if run.status == Status.RUNNING and not is_lapsed else None),
+        needs_worker=(run.status == Status.QUEUED or lapsed_at is not None) and now - waits_since > NO_WORKER_AFTER,
+        stages=_stage_lines(run, now if run.status == Status.RUNNING and not lapsed_at else None),
         seconds=sum(stage["seconds"] for stage in run.stages),
         error_code=run.error_code,
         error=run.error,
@@ -128,3 +128,28 @@ def recorded_settings_of(pool: Pool) -> list[tuple[str, int]]:
         .annotate(n=Count("pk"))
         .order_by("-n", "generation_fingerprint")
     )
+
+
+def run_as_json(run: SelectionRun) -> dict[str, object]:
+    """The run as commands print it; picks as in a picks file."""
+    picks = [
+        {
+            "id": pick.question.uid,
+            "rank": pick.rank,
+            "cluster": pick.cluster,
+            "set_size": pick.set_size,
+            "acquisition_score": pick.acquisition_score,
+            "prediction_set": pick.prediction_set,
+            "tied_with": pick.tied_with,
+            "tie_break_reason": pick.tie_break,
+            "taken_by": pick.taken_by,
+        }
+        for pick in run.picks.select_related("question").order_by("rank")
+    ]
+    return {
+        "run": run.pk,
+        "status": run.status,
+        "error": {"code": run.error_code, "message": run.error} if run.error_code else None,
+        "picks": picks,
+        "report": run.report,
+    }

@@ -6,20 +6,26 @@ import hashlib
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from labeling.engine.embeddings import embedded
-from labeling.engine.evidence import DatabaseCompletionStore, QuestionVotes, recorded_votes, votes_from_completions
+from labeling.engine.evidence import (
+    DatabaseCompletionStore,
+    QuestionVotes,
+    Rows,
+    recorded_votes,
+    votes_from_completions,
+)
 from labeling.engine.generation import OpenModel, check_same_settings, opened_model, probe, remember_settings
 from labeling.engine.selection import select_questions
 from labeling.errors import LabelingError
-from labeling.models import CalibrationItem, Question, SelectionRun
+from labeling.models import Question, SelectionRun
 from labeling.queries.runs import questions_spoken_for
 from labeling.runs.lease import Lease, LeaseLost
 from labeling.runs.progress import StageProgress
 from labeling.runs.results import save_results
 
 SECONDS_BETWEEN_CHECKS = 0.5
-Rows = Sequence[Question] | Sequence[CalibrationItem]
 
 
 class RunStopped(LabelingError):
@@ -59,7 +65,9 @@ class RunStages:
 
     def execute(self) -> None:
         """Go through all stages and save the results. Raises LeaseLost, RunStopped or LabelingError."""
-        items = list(self._run.calibration_set.items.order_by("uid"))
+        if self._run.calibration_set is None:
+            raise LabelingError("The run has no calibration set. Start another run with one.", code="invalid_run")
+        items = list(self._run.calibration_set.items.order_by("id"))
         questions = _questions(self._run)
         evidence = self._evidence(items, questions)
         asked = {votes.uid for votes in evidence.votes["pool"]}
@@ -106,6 +114,9 @@ class RunStages:
                 raise RunStopped(is_cancelled=True)
             self._checked_at = time.monotonic()
 
+    def _progress_of(self, where: str, stage: str, done: int, total: int) -> None:
+        self.progress(f"{where}: {stage}", done, total)
+
     def _evidence(self, items: Rows, questions: Rows) -> Evidence:
         if self._run.policy_model is None:
             return self._recorded(items, questions)
@@ -129,7 +140,7 @@ class RunStages:
                 n_outcomes=n_outcomes,
                 n_probes=n_probes,
                 seed=self._run.config["seed"],
-                progress=lambda stage, done, total, where=where: self.progress(f"{where}: {stage}", done, total),
+                progress=partial(self._progress_of, where),
             )
             for uid, (code, message) in sorted(probed.set_aside.items()):
                 evidence.set_aside.append({"where": where, "id": uid, "code": code, "message": message})
@@ -156,9 +167,9 @@ class RunStages:
 
 
 def _questions(run: SelectionRun) -> list[Question]:
-    """The run's questions; under a limit always the same ones, whatever order they were imported in."""
+    """The run's questions in the order they came in; under a limit always the same ones, whatever that order was."""
     questions = sorted(run.pool.questions.all(), key=lambda question: hashlib.sha256(question.uid.encode()).digest())
-    return questions[: run.question_limit]
+    return sorted(questions[: run.question_limit], key=lambda question: question.pk)
 
 
 def _numbers_of_votes(votes: Sequence[QuestionVotes]) -> dict[str, int]:
