@@ -137,7 +137,7 @@ def import_calibration_file(
             kept = CalibrationSet.objects.filter(name__iexact=" ".join(set_name.split())).first()
             destination = Destination.of_calibration_set(kept, kept.pool if kept else pool)
             return _read(path, path.name, destination, mapping, repair, batch=None)
-        calibration_set = calibration_set_named(name=set_name, pool=pool, by=None)
+        calibration_set = calibration_set_to_fill(name=set_name, pool=pool, by=None)
         return _import_now(
             ImportBatch(calibration_set=calibration_set, filename=path.name[-255:]), path, mapping, repair
         )
@@ -152,8 +152,17 @@ def pool_named(name: str) -> Pool:
     return pool
 
 
+def calibration_set_named(name: str) -> CalibrationSet:
+    """Return the calibration set of that name, whatever its case. Raises LabelingError that names those there are."""
+    kept = CalibrationSet.objects.filter(name__iexact=" ".join(name.split())).select_related("pool").first()
+    if kept is None:
+        names = ", ".join(f"“{known}”" for known in CalibrationSet.objects.values_list("name", flat=True)[:10])
+        raise LabelingError(f"There is no calibration set “{name}”. There are: {names or 'none'}.", code="no_such_set")
+    return kept
+
+
 @transaction.atomic
-def calibration_set_named(*, name: str, pool: Pool | None, by: User | None) -> CalibrationSet:
+def calibration_set_to_fill(*, name: str, pool: Pool | None, by: User | None) -> CalibrationSet:
     """Return the calibration set of that name, created where there is none; ``pool`` None shares a new one.
 
     A set that belongs to another pool is refused.

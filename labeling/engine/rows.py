@@ -2,8 +2,10 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import BinaryIO, TypeAlias, cast
 
 from django.conf import settings
+from django.core.files import File
 
 from labeling.engine.errors import translated_errors
 from selector.rows import (
@@ -22,6 +24,7 @@ from selector.votes import QuestionVotes
 
 __all__ = [
     "FIELDS",
+    "FileSource",
     "QuestionFile",
     "QuestionRow",
     "QuestionVotes",
@@ -32,6 +35,9 @@ __all__ = [
     "open_rows",
     "question_uid",
 ]
+
+
+FileSource: TypeAlias = Path | BinaryIO | File  # an upload is a Django File
 
 
 def _limits() -> Limits:
@@ -46,7 +52,8 @@ def open_questions(path: Path, *, name: str, mapping: dict[str, str], need_answe
         )
 
 
-def open_rows(path: Path, *, name: str) -> Iterator[Row | RejectedRow]:
+def open_rows(source: FileSource, *, name: str) -> Iterator[Row | RejectedRow]:
     """Yield the rows and the rejected rows of a file. Raises EngineFailure for a file that is not there."""
     with translated_errors():
-        yield from read_rows(path, name=name, limits=_limits())
+        stream = cast(BinaryIO, source.file) if isinstance(source, File) else source
+        yield from read_rows(stream, name=name, limits=_limits())

@@ -76,6 +76,7 @@ def in_words(report: ImportReport, *, noun: str, is_dry_run: bool) -> str:
         lines.append(
             "Columns: " + ", ".join(f"{field} from “{column}”" for field, column in report.columns.items()) + "."
         )
+    lines += [f"{name.replace('_', ' ').capitalize()}: {value}." for name, value in report.details.items()]
     for title, notices, shown in (
         ("Rejected", report.rejected, SHOWN_ROWS),
         ("Duplicates", report.duplicates, SHOWN_ROWS),

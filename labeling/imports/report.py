@@ -37,6 +37,7 @@ class ImportReport:
     rejected: Notices = field(default_factory=Notices)
     warnings: Notices = field(default_factory=Notices)
     sample: list[dict[str, object]] = field(default_factory=list)
+    details: dict[str, object] = field(default_factory=dict)  # of imports of votes and picks
 
     @property
     def accepted(self) -> int:
@@ -74,4 +75,5 @@ class ImportReport:
             "duplicate_rows": self.duplicates.listed,
             "warnings": self.warnings.listed,
             "columns": self.columns,
+            **self.details,
         }
