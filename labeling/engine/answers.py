@@ -1,9 +1,8 @@
 """How answers are read and compared: the pool's policy, and one grader per process that remembers its verdicts."""
 
-import atexit
-import os
+import re
 from collections.abc import Sequence
-from threading import Lock
+from functools import cache
 
 from labeling.engine.errors import translated_errors
 from labeling.models import Pool, StoredVerdict
@@ -24,34 +23,13 @@ class StoredVerdicts:
         StoredVerdict.objects.bulk_create([StoredVerdict(key=key, verdict=verdict.value)], ignore_conflicts=True)
 
 
-_grader: Grader | None = None
-_lock = Lock()
-
-
+@cache
 def grader() -> Grader:
-    """Return the grader of this process; its workers start with the first comparison that needs one."""
-    global _grader
-    with _lock:
-        if _grader is None:
-            _grader = Grader(verdicts=StoredVerdicts())
-        return _grader
+    """Return the grader of this process.
 
-
-def _close() -> None:
-    global _grader
-    if _grader is not None:
-        _grader.close()
-        _grader = None
-
-
-def _forget() -> None:
-    """In a forked child the workers belong to the parent: leave them alone and start afresh."""
-    global _grader, _lock
-    _grader, _lock = None, Lock()
-
-
-atexit.register(_close)
-os.register_at_fork(after_in_child=_forget)
+    Its workers start with the first comparison that needs one, afresh in a forked process, and end with the process.
+    """
+    return Grader(verdicts=StoredVerdicts())
 
 
 def policy_of(pool: Pool) -> AnswerPolicy:
@@ -65,12 +43,16 @@ def read_as(answer: str, *, kind: str, policy: AnswerPolicy) -> ReadAs:
     return grader().read_as(answer, kind or None, policy)
 
 
+_WRITTEN_FORM = re.compile(r"-?\d+(/\d+)?|[A-Z]")  # a whole number, a fraction, a choice
+
+
 def gold_form(answer: str, *, kind: str, policy: AnswerPolicy) -> str:
-    """Return the canonical form of an answer, or the answer itself where the two do not compare as equal."""
+    """Return the canonical form of an answer where that is something people write too, else the answer as it stands.
+
+    The canonical form of, say, an interval is a key for comparing, which no trainer's grader could read.
+    """
     form = engine.canonical_form(answer, kind or None, policy)
-    if form and grader().compare(form, answer, kind or None, policy) is Verdict.EQUIVALENT:
-        return form
-    return answer.strip()
+    return form if _WRITTEN_FORM.fullmatch(form) else answer.strip()
 
 
 def answer_clusters(answers: Sequence[str], *, kind: str, policy: AnswerPolicy) -> list[int]:

@@ -1,0 +1,73 @@
+"""Real processes on a real database file, and on PostgreSQL where there is one."""
+
+import json
+import os
+import subprocess
+import sys
+from urllib.parse import urlsplit
+from uuid import uuid4
+
+import psycopg
+import pytest
+
+from tests.conftest import ROOT, skip_or_fail
+
+N_SLOTS = 200
+
+
+def race(database_url: str, *, overlap: int, var) -> dict:
+    finished = subprocess.run(
+        [sys.executable, "-m", "tests.labeling.race", str(N_SLOTS), str(overlap)],
+        cwd=ROOT,
+        env={**os.environ, "DATABASE_URL": database_url, "ASSAY_VAR": str(var), "ASSAY_DEBUG": "1"},
+        capture_output=True,
+        text=True,
+        timeout=150,
+    )
+    assert finished.returncode == 0, finished.stderr
+    return json.loads(finished.stdout)
+
+
+@pytest.fixture
+def postgres_url():
+    """A database of its own on the server that ASSAY_TEST_POSTGRES or DATABASE_URL names."""
+    server = os.environ.get("ASSAY_TEST_POSTGRES") or os.environ.get("DATABASE_URL", "")
+    if not server.startswith("postgres"):
+        skip_or_fail("no PostgreSQL: ASSAY_TEST_POSTGRES is not set")
+    name = f"assay_race_{uuid4().hex[:12]}"
+    with psycopg.connect(server, autocommit=True) as admin:
+        admin.execute(f"CREATE DATABASE {name}")
+    yield urlsplit(server)._replace(path=f"/{name}").geturl()
+    with psycopg.connect(server, autocommit=True) as admin:
+        admin.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+def check(found: dict, *, overlap: int) -> None:
+    n_questions = N_SLOTS // overlap
+    n_disputed = n_questions // 10 if overlap > 1 else 0
+    n_adjudications = min(n_disputed, 3)  # spare units
+    assert found["errors"] == []
+    assert found["false_empty"] == 0
+    assert found["n_slots_done"] == found["n_counted"] == N_SLOTS
+    assert found["n_surplus"] == 0
+    assert found["most_times_one_person_saw_a_question"] == 1
+    assert found["most_slots_per_unit"] == 1
+    assert found["n_adjudications"] == n_adjudications
+    assert found["n_units_taken"] == N_SLOTS + n_adjudications <= found["n_units_granted"]
+    assert found["n_gold"] == n_questions - n_disputed
+    assert found["n_people_at_work"] > 1
+
+
+@pytest.mark.parametrize("overlap", [1, 2])
+def test_nobody_gets_anothers_slot_on_sqlite(tmp_path, overlap):
+    found = race(f"sqlite:///{tmp_path / 'race.sqlite3'}", overlap=overlap, var=tmp_path)
+
+    check(found, overlap=overlap)
+
+
+@pytest.mark.engines
+@pytest.mark.parametrize("overlap", [1, 2])
+def test_nobody_gets_anothers_slot_on_postgresql(tmp_path, overlap, postgres_url):
+    found = race(postgres_url, overlap=overlap, var=tmp_path)
+
+    check(found, overlap=overlap)
