@@ -39,7 +39,7 @@ N_WORKERS = min(4, os.cpu_count() or 1)
 READ_AS_TEXT = frozenset({"choice", "text"})  # kinds that no algebra may touch
 
 
-class UnreadableGold(ValueError):  # noqa: N818
+class UnreadableGold(ValueError):
     """A gold answer that a grader cannot read: no completion could ever earn its reward."""
 
 

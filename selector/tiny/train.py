@@ -152,7 +152,7 @@ def save(model: LlamaForCausalLM, tokenizer: PreTrainedTokenizerFast, directory:
         eos_token_id=tokenizer.eos_token_id,
         pad_token_id=tokenizer.pad_token_id,
     )
-    model.to(dtype=torch.bfloat16).save_pretrained(directory)
+    model.bfloat16().save_pretrained(directory)
     tokenizer.save_pretrained(directory)
 
 
