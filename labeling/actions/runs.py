@@ -10,7 +10,7 @@ from django.utils import timezone
 from labeling import policies
 from labeling.audit import record_event
 from labeling.engine.generation import check_same_settings
-from labeling.engine.selection import check_calibration_size, config_as_json
+from labeling.engine.selection import check_calibration_size, check_embedder, config_as_json, needs_clusters
 from labeling.errors import Conflict, EngineFailure, LabelingError
 from labeling.models import CalibrationSet, PolicyModel, Pool, RecordedVotes, SelectionRun, User
 
@@ -62,6 +62,13 @@ def create_run(
             code="pool_too_small",
         )
     check_calibration_size(calibration_set.items.count(), settings)
+    check_embedder(embedder)
+    if policy_model and needs_clusters(settings) and not embedder and _lacks_clusters(pool):
+        raise LabelingError(
+            f"The strategy “{settings['strategy']}” picks from clusters, and the questions bring none. "
+            "Name an embedder to make them with, or choose another strategy.",
+            code="invalid_run",
+        )
     if generation_fingerprint:
         _check_recorded_votes(pool, calibration_set, generation_fingerprint)
     run = SelectionRun.objects.create(
@@ -119,6 +126,10 @@ def retry_run(run: SelectionRun, *, by: User | None) -> SelectionRun:
         raise Conflict(f"The run is {run.get_status_display().lower()}; only a failed or cancelled run can be retried.")
     record_event("run.retried", target=run, by=by, pool=run.pool)
     return run
+
+
+def _lacks_clusters(pool: Pool) -> bool:
+    return pool.questions.exclude(metadata__has_key="cluster").exists()
 
 
 def _check_recorded_votes(pool: Pool, calibration_set: CalibrationSet, fingerprint: str) -> None:

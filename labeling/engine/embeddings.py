@@ -12,6 +12,7 @@ from labeling.engine.errors import translated_errors
 from labeling.models import Embedding, Question
 from selector.diversity import embed, embedder_fingerprint
 
+Vectors = NDArray[np.float32]
 TEXTS_PER_CALL = 4096  # what a crash can cost
 
 
@@ -21,7 +22,7 @@ def embedded(
     *,
     saving: Callable[[], AbstractContextManager[None]],
     progress: Callable[[int, int], None],
-) -> NDArray[np.float32]:
+) -> Vectors:
     """Return unit-length vectors [N, D] of the questions, computing and storing those that are missing.
 
     Questions with the same fingerprint share a vector. Raises EngineFailure when the embedder cannot be loaded.

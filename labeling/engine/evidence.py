@@ -11,6 +11,7 @@ from dataclasses import replace
 from labeling.models import CalibrationItem, Question, RecordedVotes, StoredCompletion
 from selector.generation.contract import Completion, CompletionKind
 from selector.generation.store import Key
+from selector.report import count_tokens
 from selector.volatility import votes_of
 from selector.votes import QuestionVotes
 
@@ -108,6 +109,11 @@ def recorded_votes(rows: Rows, generation_fingerprint: str) -> dict[str, Questio
         for row in rows
         if row.fingerprint in found
     }
+
+
+def tokens_of(votes: Sequence[QuestionVotes]) -> dict[str, int]:
+    """Return the tokens that recorded votes say they cost, by what they were spent on; empty where they do not say."""
+    return count_tokens(votes) or {}
 
 
 def _with_row(votes: QuestionVotes, row: Question | CalibrationItem, generation_fingerprint: str) -> QuestionVotes:

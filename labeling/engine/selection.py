@@ -38,12 +38,6 @@ def config_as_json(*, preset: str | None = None, **fields: Any) -> dict[str, obj
         return SelectionConfig.preset(preset or "recommended", **fields).to_json()
 
 
-def config_of(run: SelectionRun) -> SelectionConfig:
-    """Read a run's settings back."""
-    with translated_errors():
-        return SelectionConfig.from_json(run.config)
-
-
 def check_calibration_size(n_items: int, config: Mapping[str, object]) -> None:
     """Raise EngineFailure when no set of that size can give a threshold for the alpha in the settings."""
     with translated_errors():
@@ -55,6 +49,11 @@ def check_embedder(embedder: str) -> None:
     """Raise EngineFailure when a packaged embedder is not installed."""
     with translated_errors():
         resolve_embedder(embedder)
+
+
+def needs_clusters(config: Mapping[str, object]) -> bool:
+    """Whether the strategy picks from clusters, so that questions need an embedder or clusters of their own."""
+    return STRATEGIES[str(config["strategy"])].uses_clusters
 
 
 def presets() -> Mapping[str, Mapping[str, object]]:

@@ -80,7 +80,7 @@ def run_progress(run: SelectionRun) -> RunProgress:
 def _stage_lines(run: SelectionRun, now: datetime | None) -> list[StageLine]:
     """The stages that were entered and those still to come. ``now`` is None unless a worker is at it."""
     entered = {stage["name"]: stage for stage in run.stages}
-    expected = [*(MODEL_STAGES if run.policy_model_id else ()), *(["embedding"] if run.embedder else ()), "scoring"]
+    expected = [*(["embedding"] if run.embedder else ()), *(MODEL_STAGES if run.policy_model_id else ()), "scoring"]
     lines = []
     for name in [*expected, *(name for name in entered if name not in expected)]:
         stage = entered.get(name)

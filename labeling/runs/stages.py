@@ -1,4 +1,4 @@
-"""The stages of a selection run: answers, vectors, picks. Each starts from what is stored."""
+"""The stages of a selection run: vectors, answers, picks. Each starts from what is stored."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
-from labeling.engine.embeddings import embedded
+from labeling.engine.embeddings import Vectors, embedded
 from labeling.engine.evidence import (
     DatabaseCompletionStore,
     QuestionVotes,
     Rows,
     recorded_votes,
+    tokens_of,
     votes_from_completions,
 )
 from labeling.engine.generation import OpenModel, check_same_settings, opened_model, probe, remember_settings
@@ -69,26 +70,18 @@ class RunStages:
             raise LabelingError("The run has no calibration set. Start another run with one.", code="invalid_run")
         items = list(self._run.calibration_set.items.order_by("id"))
         questions = _questions(self._run)
+        embeddings = self._embeddings(questions)  # first: a wrong embedder fails before anything is paid for
         evidence = self._evidence(items, questions)
         asked = {votes.uid for votes in evidence.votes["pool"]}
-        questions = [question for question in questions if question.uid in asked]
-
-        embeddings = None
-        if self._run.embedder:
-            embeddings = embedded(
-                questions,
-                self._run.embedder,
-                saving=self._lease.saving,
-                progress=lambda done, total: self.progress("embedding", done, total),
-            )
+        kept = [row for row, question in enumerate(questions) if question.uid in asked]
         selected = select_questions(
             self._run,
-            questions,
+            [questions[row] for row in kept],
             evidence.votes["pool"],
             evidence.votes["calibration"],
-            embeddings=embeddings,
+            embeddings=None if embeddings is None else embeddings[kept],
             ineligible=questions_spoken_for(self._run.pool),
-            progress=lambda done, total: self.progress("scoring", done, total),
+            progress=partial(self.progress, "scoring"),
         )
         self._progress.write()
         report = {
@@ -113,6 +106,17 @@ class RunStages:
                 self._progress.write()
                 raise RunStopped(is_cancelled=True)
             self._checked_at = time.monotonic()
+
+    def _embeddings(self, questions: Sequence[Question]) -> Vectors | None:
+        """Vectors [N, D] of the questions; None where the run names no embedder."""
+        if not self._run.embedder:
+            return None
+        return embedded(
+            questions,
+            self._run.embedder,
+            saving=self._lease.saving,
+            progress=partial(self.progress, "embedding"),
+        )
 
     def _progress_of(self, where: str, stage: str, done: int, total: int) -> None:
         self.progress(f"{where}: {stage}", done, total)
@@ -156,6 +160,7 @@ class RunStages:
         for where, rows in (("calibration", items), ("pool", questions)):
             found = recorded_votes(rows, fingerprint)
             evidence.votes[where] = [found[row.uid] for row in rows if row.uid in found]
+            evidence.tokens |= {f"{where}: {what}": n for what, n in tokens_of(evidence.votes[where]).items()}
             evidence.set_aside += [
                 {"where": where, "id": row.uid, "code": "no_recorded_votes", "message": "No votes are recorded for it."}
                 for row in rows
