@@ -63,7 +63,9 @@ def embed(
     the order of their content, so that a vector does not depend on its row. Raises ModelNotFound.
     """
     from sentence_transformers import SentenceTransformer
+    from transformers.utils.logging import disable_progress_bar
 
+    disable_progress_bar()  # of the loading of weights
     name = resolve_embedder(embedder)
     try:
         model = SentenceTransformer(name)
@@ -71,14 +73,13 @@ def embed(
         where = "this machine or the model hub" if not Path(name).is_dir() else name
         raise ModelNotFound(model=embedder, where=where) from error
     order = sorted(range(len(texts)), key=lambda i: (len(texts[i]), texts[i]))  # like lengths together: little padding
-    vectors = np.zeros((len(texts), model.get_sentence_embedding_dimension() or 0), np.float32)
+    made = []
     for start in range(0, len(order), batch_size):
         batch = order[start : start + batch_size]
-        vectors[batch] = model.encode(
-            [texts[i] for i in batch], batch_size=batch_size, normalize_embeddings=True, show_progress_bar=False
-        )
+        in_batch = [texts[i] for i in batch]
+        made.append(model.encode(in_batch, batch_size=batch_size, normalize_embeddings=True, show_progress_bar=False))
         progress(start + len(batch), len(order))
-    return vectors
+    return _back(np.concatenate(made), np.array(order, np.intp)) if made else np.zeros((0, 1), np.float32)
 
 
 def cluster(
@@ -131,7 +132,7 @@ def project_2d(embeddings: Floats32, uids: Sequence[str]) -> NDArray[np.float64]
 
     n_components = min(2, *embeddings.shape)
     points = np.zeros((len(embeddings), 2))
-    if n_components == 0:
+    if n_components == 0 or len(embeddings) < 3:
         return points
     order = canonical_order(uids)
     with threadpool_limits(1), np.errstate(invalid="ignore", divide="ignore"):

@@ -134,6 +134,7 @@ def run_selection(
     from selector import report as reporting
 
     strategy = STRATEGIES[config.strategy]()
+    _check_embeddings(embeddings, len(pool_votes))
     _check_counts(pool_votes, calibration_votes, strategy, config)
     generation = _check_fingerprints(pool_votes, calibration_votes)
     if len(pool_votes) < config.budget:
@@ -207,6 +208,17 @@ def run_selection(
     )
 
 
+def _check_embeddings(embeddings: NDArray[np.float32] | None, n_questions: int) -> None:
+    if embeddings is None:
+        return
+    if embeddings.ndim != 2 or len(embeddings) != n_questions:
+        raise InvalidConfig(
+            "embeddings", f"an array of shape {embeddings.shape}", f"{n_questions} rows, one a question"
+        )
+    if not np.isfinite(embeddings).all():
+        raise InvalidConfig("embeddings", "an array with NaN or infinity", "finite numbers")
+
+
 def _check_counts(
     pool: Sequence[QuestionVotes], calibration: Sequence[QuestionVotes], strategy: Strategy, config: SelectionConfig
 ) -> None:
@@ -241,10 +253,6 @@ def _clusters(
     config: SelectionConfig,
 ) -> tuple[NDArray[np.intp], Floats | None, dict[str, Any]]:
     """Return labels [N], distances to the centres [N] where there are embeddings, and how the clusters came about."""
-    if embeddings is not None and (embeddings.ndim != 2 or len(embeddings) != len(votes)):
-        raise InvalidConfig("embeddings", f"an array of shape {embeddings.shape}", f"{len(votes)} rows, one a question")
-    if embeddings is not None and not np.isfinite(embeddings).all():
-        raise InvalidConfig("embeddings", "an array with NaN or infinity", "finite numbers")
     given = [question.cluster for question in votes]
     if not strategy.uses_clusters:
         return np.zeros(len(votes), np.intp), None, {"n": 1, "source": "none"}
