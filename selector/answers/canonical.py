@@ -32,7 +32,7 @@ _DEFAULT = AnswerPolicy()
 @lru_cache(maxsize=16384)
 def infer_kind(answer: str) -> str:
     """Return the kind an answer looks to be of; "text" for an empty one."""
-    views = read(answer)
+    views = read(clean(answer))
     for view in views:
         if isinstance(view, Choice) and not any(isinstance(other, System | Region) for other in views):
             return "choice"
@@ -64,7 +64,7 @@ def canonical_form(answer: str, kind: str | None = None, policy: AnswerPolicy = 
     Two answers with equal forms are equivalent under the policy. Different forms may still be equivalent: a form is
     exact, not complete.
     """
-    views = read(answer, kind)
+    views = read(clean(answer), kind)
     return _form(views[0], policy) if views else ""
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from decimal import Decimal
 from fractions import Fraction
@@ -12,6 +13,7 @@ from selector.answers.equations import same_relation
 from selector.answers.exact import exact_value
 from selector.answers.numeric import agree_somewhere, are_apart, difference
 from selector.answers.readings import read
+from selector.answers.split import is_balanced, nesting
 from selector.answers.syntax import Node, number
 from selector.answers.units import conversion
 from selector.answers.views import (
@@ -32,6 +34,9 @@ from selector.answers.views import (
 
 EQUIVALENT, DIFFERENT, UNDECIDED = Verdict.EQUIVALENT, Verdict.DIFFERENT, Verdict.UNDECIDED
 PRINTED_DIGITS = 12  # a decimal with as many significant digits is a machine's print of a fraction
+
+# what math-verify knows and our grammar does not
+_KNOWN_OUTSIDE = re.compile(r"\\(?:int|iint|oint|sum|prod|lim|max|min|gcd|lcm|det|partial|pmod|bmod|mod|nabla)\b")
 
 Prove = Callable[[Node, Node], bool]  # True only where the two are proved equal
 Ask = Callable[[str, str], bool]  # the same for mathematics outside the grammar
@@ -91,6 +96,8 @@ class Comparison:
         verdicts = [self._decimals(left, right) or self.values(left.node, right.node)]
         if left.degree != right.degree:
             degrees, plain = (left, right) if left.degree else (right, left)
+            if plain.unit or plain.currency or plain.percent:
+                return DIFFERENT
             if _mentions_pi(plain.node):
                 verdicts.append(self.values(Node("deg", (degrees.node,)), plain.node))
             elif self.policy.units == "required":
@@ -304,6 +311,8 @@ class Comparison:
         if isinstance(left, Unparsed) and isinstance(right, Unparsed):
             if "".join(left.text.split()) == "".join(right.text.split()):
                 return EQUIVALENT
+        if not all(map(is_worth_asking, self.texts)) or not any(map(_KNOWN_OUTSIDE.search, self.texts)):
+            return UNDECIDED
         self.is_open = True
         return EQUIVALENT if self.ask(*self.texts) else UNDECIDED
 
@@ -318,6 +327,11 @@ class Comparison:
         (Choice, choices),
         (Words, words),
     )
+
+
+def is_worth_asking(text: str) -> bool:
+    """Tell whether text is short and plain enough for the parser of math-verify."""
+    return len(text) <= 400 and text.isascii() and text.isprintable() and is_balanced(text) and nesting(text) <= 12
 
 
 def best(verdicts: Sequence[Verdict]) -> Verdict:

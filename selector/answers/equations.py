@@ -23,8 +23,10 @@ def same_relation(left: Relation, right: Relation, same_value: Callable[[Node, N
     if is_directed and ratio is not None and ratio <= 0:
         return Verdict.DIFFERENT
     proportional = _proportional(exact_value(left.node), exact_value(right.node), may_lift=not is_directed)
-    if proportional is not None and (ratio is not None or not is_directed):
-        return Verdict.EQUIVALENT if proportional else Verdict.DIFFERENT
+    if proportional is False:
+        return Verdict.DIFFERENT
+    if proportional and (ratio is not None or not is_directed):
+        return Verdict.EQUIVALENT
     if ratio is None:
         return Verdict.UNDECIDED
     factor = Fraction(ratio).limit_denominator(1000)

@@ -9,9 +9,8 @@ _FRAMED = re.compile(r"\\fbox\s*\{")
 _BRACE = re.compile(r"\\.|[{}]", re.DOTALL)
 _BETWEEN_PARTS = re.compile(r"[\s$,;.]*(?:\\text\{\s*)?(?:and|or)?(?:\s*\})?[\s$,;.]*|\\[\])(\[\s,;]*")
 _STATED = re.compile(
-    r"####[ \t]*"
-    r"|\b(?:the\s+)?(?:final\s+|correct\s+)?answer(?:\s+is|\s*[:=])(?:\s*[:=])?[*_\s]*"
-    r"|\bfinal\s+answer[*_]*\s*\n+[*_\s]*",
+    r"####[ \t]{0,9}|\banswer[*_]{0,3}(?:\s{1,9}is|\s{0,9}[:=])(?:\s{0,9}[:=])?[*_\s]{0,20}"
+    r"|\bfinal\s{1,9}answer[*_]{0,3}[ \t]{0,9}\n[*_\s]{0,20}",
     re.IGNORECASE,
 )
 _SENTENCE_END = re.compile(r"[.!?](?=\s|$)|\n")
@@ -73,12 +72,16 @@ def _boxed(text: str, boxes: list[re.Match[str]]) -> str:
     start = last.start()
     for box in reversed(boxes[:-1]):
         end = balanced_end(text, box.end())
-        if end is None or end >= start or not _BETWEEN_PARTS.fullmatch(text, end + 1, start):
+        if end is None or end >= start or not _stand_together(text[end + 1 : start]):
             break
         parts.append(text[box.end() : end].strip())
         start = box.start()
     distinct = list(dict.fromkeys(reversed(parts)))
     return ", ".join(distinct) if all(distinct) else ""
+
+
+def _stand_together(between: str) -> bool:
+    return len(between) <= 40 and _BETWEEN_PARTS.fullmatch(between) is not None
 
 
 def _stated(text: str) -> str:

@@ -29,7 +29,7 @@ class Grader:
     """
 
     def __init__(
-        self, timeout_seconds: float = 2.0, n_workers: int = 1, verdicts: VerdictStore | None = None
+        self, timeout_seconds: float = 1.8, n_workers: int = 1, verdicts: VerdictStore | None = None
     ) -> None:
         self._timeout_seconds = timeout_seconds
         self._verdicts: VerdictStore = MemoryVerdictStore() if verdicts is None else verdicts

@@ -15,6 +15,7 @@ from selector.answers.syntax import Node
 
 _PRECISIONS = (200, 420)  # bits; a value counts where both agree to 1e-25
 _MAX_LOG2 = 10**12  # magnitude of a number still worked with
+_PROVABLE_LOG2 = 4000  # larger numbers would be written out by whoever tries to prove something about them
 _local = threading.local()
 
 
@@ -45,9 +46,12 @@ def are_apart(left: Node, right: Node) -> bool:
 
 
 def agree_somewhere(left: Node, right: Node) -> bool:
-    """Tell whether two trees have trustworthy values at a common point, and nowhere differ."""
-    pairs = zip(fingerprint(left), fingerprint(right), strict=True)
-    return any(a is not None and b is not None for a, b in pairs) and not are_apart(left, right)
+    """Tell whether two trees have trustworthy values of moderate size at a common point, and nowhere differ."""
+    mag = _context(_PRECISIONS[0]).mag
+    for a, b in zip(fingerprint(left), fingerprint(right), strict=True):
+        if a is not None and b is not None and (not a or abs(mag(a)) < _PROVABLE_LOG2):
+            return not are_apart(left, right)
+    return False
 
 
 def difference(left: Node, right: Node) -> Decimal | None:

@@ -38,9 +38,14 @@ class _Worker:
             env=environment,
             start_new_session=True,  # Ctrl-C at the terminal is for the parent, which closes its workers
         )
-        if self._read_line(time.monotonic() + START_SECONDS) != b"ready\n":
+        self._is_ready = False
+
+    def wait_until_ready(self) -> None:
+        """Wait for the imports. Raises WorkerFailed."""
+        if not self._is_ready and self._read_line(time.monotonic() + START_SECONDS) != b"ready\n":
             self.kill()
             raise WorkerFailed(f"exit status {self.process.returncode}")
+        self._is_ready = True
 
     def ask(self, question: dict[str, Any], deadline: float) -> dict[str, Any] | None:
         """Return the reply; None where there is none by the deadline or the process died."""
@@ -119,6 +124,7 @@ class Prover:
             reply = worker.ask(question, time.monotonic() + deadline_seconds)
             if reply is None:
                 worker.kill()
+                self._give_back(_Worker(self._timeout_seconds))  # imports while the caller goes on
                 return None
             self._give_back(worker)
         if reply.get("error") == "MemoryError":
@@ -129,9 +135,10 @@ class Prover:
         with self._lock:
             if self._owner != os.getpid():
                 self._idle, self._owner = [], os.getpid()
-            if self._idle:
-                return self._idle.pop()
-        return _Worker(self._timeout_seconds)
+            worker = self._idle.pop() if self._idle else None
+        worker = worker or _Worker(self._timeout_seconds)
+        worker.wait_until_ready()
+        return worker
 
     def _give_back(self, worker: _Worker) -> None:
         with self._lock:

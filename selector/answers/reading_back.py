@@ -20,9 +20,9 @@ def read_back(answer: str, kind: str | None, policy: AnswerPolicy) -> ReadAs:
     if not text:
         return ReadAs(text="", kind=kind or "text", readable=False, warnings=("There is nothing to read.",))
     found = kind or infer_kind(answer)
-    views = read(answer, kind)
+    views = read(text, kind)
     warnings = []
-    if len(answer) > MAX_LENGTH:
+    if len(text) > MAX_LENGTH:
         warnings.append(f"Longer than {MAX_LENGTH} characters: compared as text only.")
     if any(isinstance(view, Unparsed) for view in views):
         warnings.append("Not read to its end as mathematics: other spellings of it may not be recognised.")

@@ -7,9 +7,9 @@ from functools import lru_cache
 
 from selector.answers import regions, ring
 from selector.answers.exact import exact_value
-from selector.answers.spelling import MAX_LENGTH, clean
-from selector.answers.split import at_top, cut, cut_list, enclosed, is_balanced, without_thousands
-from selector.answers.syntax import Node, Unreadable, number, parse, tokenize
+from selector.answers.spelling import MAX_LENGTH, ROW_BREAK
+from selector.answers.split import at_top, cut, cut_list, enclosed, is_balanced, nesting, without_thousands
+from selector.answers.syntax import MAX_DEPTH, Node, Unreadable, number, parse, tokenize
 from selector.answers.units import split_currency, split_multiplier, split_unit
 from selector.answers.views import (
     Assigned,
@@ -69,21 +69,22 @@ _KNOWN_WORDS = set(
 )
 _SHORT_WORDS = set("no on of or to so it is in if at by as an am be do go he me my up us we".split())
 _ADJACENT_TUPLES = re.compile(r"(\([^()]*,[^()]*\)\s*){2,}")
+_FUNCTION = re.compile(r"sin|cos|tan|cot|sec|csc")
+_SPACED_THOUSANDS = re.compile(r"[-+]?\d{1,3}(?: \d{3})+(?:\.\d+)?")
 _CALL = re.compile(r"(?:\\[A-Za-z]+|[A-Za-z])(?:_(?:\{[^{}]*\}|\w))?'*\s*\([^()=]*\)")
 
 
 @lru_cache(maxsize=16384)
-def read(answer: str, kind: str | None = None) -> Reading:
-    """Return every view of an answer as written; () for an empty one."""
-    text = clean(answer)
+def read(text: str, kind: str | None = None) -> Reading:
+    """Return every view of a cleaned answer; () for an empty one."""
     if not text:
         return ()
-    if len(answer) > MAX_LENGTH:
+    if len(text) > MAX_LENGTH:
         return (Words(" ".join(text.split())),)
     views = list(_special(text) or _mathematics(text, kind))
     choice = _choice(text)
     if choice:
-        views.append(choice)
+        views = [view for view in views if not isinstance(view, Unparsed)] + [choice]
     if (kind == "text" or choice) and not any(isinstance(view, Words) for view in views):
         views.append(Words(plain_words(text)))
     return tuple(_of_kind(views, kind))
@@ -172,7 +173,11 @@ def _restyled(view: View, old: str, new: str) -> View:
 
 def _mathematics(text: str, kind: str | None) -> list[View]:
     """Read text as mathematics, as words where it has any, as unparsed mathematics otherwise."""
+    if _SPACED_THOUSANDS.fullmatch(text):
+        text = text.replace(" ", "")
     try:
+        if nesting(text) > MAX_DEPTH:
+            raise Unreadable("nested too deep")
         return _structure(without_thousands(_TIMES_LETTER.sub(r"\\times ", text)), kind, 0)
     except Unreadable:
         return [Words(plain_words(text))] if is_prose(text) or not _looks_mathematical(text) else [Unparsed(text)]
@@ -241,7 +246,7 @@ def _scalar(text: str, kind: str | None) -> Scalar:
     percent, text = percent_text != text, percent_text.strip()
     unit, degree = "", False
     bare = re.sub(r"\s*(?:\^\s*\\circ|\^\s*\{\s*\\circ\s*\}|\b(?:degrees|degree|deg)\b)$", "", text)
-    if bare != text and "\\circ" not in bare and bare:
+    if bare != text and "\\circ" not in bare and bare and not _FUNCTION.search(bare):
         degree, text = True, bare
     else:
         text, factor = split_multiplier(text)
@@ -316,7 +321,7 @@ def _array(text: str, kind: str | None, depth: int) -> list[View]:
     )
     if match is None or "\\begin" in match["body"]:
         raise Unreadable("array")
-    rows = [row.strip() for row in match["body"].split("\\\\") if row.strip()]
+    rows = [row.strip() for row in match["body"].split(ROW_BREAK) if row.strip()]
     if match["name"] in ("cases", "aligned", "align", "gathered") or match["brace"] == "\\{":
         lines = [_ungrouped(row.replace("&", " ").strip()).strip(" ,;") for row in rows]
         return _list(text, lines, kind, depth) if len(lines) > 1 else _structure(lines[0], kind, depth + 1)
@@ -342,7 +347,7 @@ def _reversed_brackets(text: str, kind: str | None) -> list[View]:
 
 def _brackets(opening: str, inside: str, closing: str, *, kind: str | None, depth: int) -> list[View] | None:
     if opening in ("\\{", "{") and closing in ("\\}", "}"):
-        if opening == "{" and len(cut_list(inside)) < 2:
+        if opening == "{" and len(cut_list(inside)) < 2 and not at_top(inside, {"|"}):
             return _structure(inside, kind, depth + 1)
         return _set(inside, kind, depth)
     parts = cut(inside, {",", ";"})
@@ -450,6 +455,12 @@ def _name_of(text: str) -> str:
         return f"({','.join(names)})" if all(names) else ""
     if _CALL.fullmatch(text) and not text.startswith(("\\sin", "\\cos", "\\tan", "\\ln", "\\log")):
         return re.sub(r"\s", "", text)
+    sides = cut(text, {":"})
+    if len(sides) == 2 and all(sides):
+        names = [_name_of(side) for side in sides]
+        return ":".join(names) if all(names) else ""
+    if is_prose(text):
+        return plain_words(text).casefold() if len(text) <= 80 and not re.search(r"[\d\\]", text) else ""
     try:
         node = parse(tokenize(text))
     except Unreadable:

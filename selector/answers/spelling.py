@@ -6,6 +6,7 @@ import re
 import unicodedata
 from functools import lru_cache
 
+ROW_BREAK = "\ue000"  # between the rows of an array
 MAX_LENGTH = 4000  # characters; a longer answer is compared as text only
 
 _GREEK = dict(
@@ -77,7 +78,6 @@ _RENAMED = {
     **dict.fromkeys(("ast", "bullet"), "cdot"),
     **dict.fromkeys(("arctg", "arctan"), "arctan"),
     **dict.fromkeys(("bigcup",), "cup"),
-    **dict.fromkeys(("degree", "textdegree"), "circ"),
     **dict.fromkeys(("land", "wedge"), "land"),
     **dict.fromkeys(("lor", "vee"), "lor"),
     **dict.fromkeys(("Reals", "reals", "R"), "RR"),
@@ -114,6 +114,9 @@ _PLAIN = {
     "lor": " or ",
     "ldotp": ".",
     "prime": "'",
+    "degree": "^\\circ ",
+    "textcirc": "\\circ ",
+    "textdegree": "^\\circ ",
     "textdollar": "\\$",
 }
 _COMMAND = re.compile(r"\\([A-Za-z]+)\s*")
@@ -123,7 +126,8 @@ _WRAPPER = re.compile(
     r"bm|mbox|hbox|emph|operatorname\*?|boxed|fbox|underline|ensuremath|mathop|pmb|mathnormal)\s*\{([^{}]*)\}"
 )
 _BLACKBOARD = re.compile(r"\\(?:mathbb|mathbf|Bbb)\s*(?:\{\s*([RZNQC])\s*\}|([RZNQC])\b)")
-_THOUSANDS = re.compile(r"(?<=\d)(?:\{,\}|\{,\\!\}|,\\!|\\,|\\;|\{\\,\}|\\thinspace |\u202f|\u2009)(?=\d{3}(?!\d))")
+_BRACED_NAME = re.compile(r"(?<![\\A-Za-z}])\{([A-Za-z])\}(?=[_^])")
+_THOUSANDS = re.compile(r"(?<=\d)(?:\{?(?:,|\\,|\\;|\\!|\\thinspace\s?)\}?){1,4}(?=\d{3}(?!\d))|(?<=\d)[\u202f\u2009\xa0](?=\d{3}(?!\d))")
 _LEAD = re.compile(
     r"(?:(?:so|thus|hence|therefore)\b,?\s*)?(?:the\s+)?(?:final\s+|correct\s+)?answer\s*(?:is\s*:?|:|=)\s*|"
     r"####\s*|[=:]\s*|\\(?:therefore|implies|Rightarrow)\s*",
@@ -145,19 +149,17 @@ def clean(answer: str) -> str:
     text = answer
     for pattern, repair in _SWALLOWED:
         text = pattern.sub(repair, text)
+    text = _THOUSANDS.sub(",", _single_backslashes(text))
     if not text.isascii():
         text = _plain_unicode(text)
-    text = _single_backslashes(text)
-    text = _THOUSANDS.sub(",", text)
     text = _SPACING.sub(" ", text)
     if "\\" in text:
         text = _BLACKBOARD.sub(lambda match: f"\\{(match[1] or match[2]) * 2} ", text)
         text = _unwrapped(text)
-        text = _COMMAND.sub(_renamed, text)
+        text = re.sub(r" +(?=[\^_])", "", _COMMAND.sub(_renamed, text))
+    text = _BRACED_NAME.sub(r"\1", text)
     text = _without_delimiters(text)
-    text = " ".join(text.split())
-    text = _trimmed(text)
-    return text
+    return _trimmed(" ".join(text.split()))
 
 
 def _plain_unicode(text: str) -> str:
@@ -180,7 +182,7 @@ def _single_backslashes(text: str) -> str:
     """Undo escaping that was done twice; row breaks of an array that was escaped once are left alone."""
     while "\\\\" in text and ("\\begin" not in text or "\\\\begin" in text):
         text = text.replace("\\\\", "\\")
-    return text
+    return text.replace("\\\\", ROW_BREAK)
 
 
 def _unwrapped(text: str) -> str:

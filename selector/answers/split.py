@@ -34,6 +34,11 @@ def is_balanced(text: str) -> bool:
     return depth == 0
 
 
+def nesting(text: str) -> int:
+    """Return how deep brackets nest."""
+    return max((depth for _, _, depth in pieces(text)), default=0)
+
+
 def at_top(text: str, wanted: set[str]) -> list[tuple[int, str]]:
     """Return the positions of the wanted pieces that stand outside all brackets."""
     return [(position, piece) for position, piece, depth in pieces(text) if depth == 0 and piece in wanted]

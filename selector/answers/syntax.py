@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 MAX_DEPTH = 40
 MAX_TOKENS = 1200
+MAX_FACTORS = 120  # of one product, whose tree is as deep
 
 _TOKEN = re.compile(
     r"(?P<sci>(?:\d+(?:\.\d*)?|\.\d+)[eE][+-]?\d+(?![\d.]))"
@@ -107,9 +108,12 @@ def symbol(name: str) -> Node:
 
 
 def read_decimal(text: str) -> Fraction:
-    """Return the exact value of digits with a point or an exponent. Raises Unreadable past 1000 powers of ten."""
+    """Return the exact value of digits with a point or an exponent. Raises Unreadable past 1000 powers of ten.
+
+    Python itself refuses whole numbers past 4300 digits.
+    """
     mantissa, _, exponent = text.lower().partition("e")
-    if len(text) > 2000 or len(exponent) > 5 or abs(int(exponent or 0)) > 1000:
+    if len(text) > 4200 or len(exponent) > 5 or abs(int(exponent or 0)) > 1000:
         raise Unreadable(text[:20])
     return Fraction(mantissa + "0" if mantissa.endswith(".") else mantissa) * Fraction(10) ** int(exponent or 0)
 
@@ -158,10 +162,20 @@ class _Parser:
         return terms[0] if len(terms) == 1 else Node("add", tuple(terms))
 
     def term(self) -> Node:
-        if self.peek() in ("-", "+"):
-            return Node("neg", (self.term(),)) if self.take() == "-" else self.term()
+        negative = self.signs()
+        result = self.product()
+        return Node("neg", (result,)) if negative else result
+
+    def signs(self) -> bool:
+        """Take any number of signs; tell whether they make a minus."""
+        negative = False
+        while self.peek() in ("-", "+"):
+            negative ^= self.take() == "-"
+        return negative
+
+    def product(self) -> Node:
         result = self.power()
-        while True:
+        for _ in range(MAX_FACTORS):
             sign = self.peek()
             if sign in _PRODUCT_SIGNS:
                 self.take()
@@ -175,6 +189,7 @@ class _Parser:
                 result = self.juxtaposed(result)
             else:
                 return result
+        raise Unreadable("too many factors")
 
     def juxtaposed(self, left: Node) -> Node:
         """Multiply by what follows, or add it where the two are a mixed number: ``2\\frac{1}{3}``, ``2 1/3``."""
@@ -197,9 +212,9 @@ class _Parser:
         return Node("mul", (left, self.power()))
 
     def signed_power(self) -> Node:
-        if self.peek() in ("-", "+"):
-            return Node("neg", (self.signed_power(),)) if self.take() == "-" else self.signed_power()
-        return self.power()
+        negative = self.signs()
+        result = self.power()
+        return Node("neg", (result,)) if negative else result
 
     def starts_factor(self) -> bool:
         text, kind = self.peek(), self.kind()
@@ -217,7 +232,11 @@ class _Parser:
 
     def power(self) -> Node:
         base = self.postfixed()
+        n_marks = 0
         while self.peek() in ("^", "**"):
+            n_marks += 1
+            if n_marks > 4:
+                raise Unreadable("^")
             if self.peek(1) == "\\circ" or (self.peek(1) == "{" and self.peek(2) == "\\circ" and self.peek(3) == "}"):
                 self.position += 2 if self.peek(1) == "\\circ" else 4
                 base = Node("deg", (base,))
@@ -233,21 +252,20 @@ class _Parser:
         self.depth += 1
         if self.depth > MAX_DEPTH:
             raise Unreadable("nested too deep")
-        if self.peek() in ("-", "+"):
-            negative = self.take() == "-"
-            inner = self.exponent()
-            result = Node("neg", (inner,)) if negative else inner
-        else:
-            result = self.postfixed()
-            if self.peek() in ("^", "**"):
-                self.take()
-                result = Node("pow", (result, self.exponent()))
+        negative = self.signs()
+        result = self.postfixed()
+        if self.peek() in ("^", "**"):
+            self.take()
+            result = Node("pow", (result, self.exponent()))
         self.depth -= 1
-        return result
+        return Node("neg", (result,)) if negative else result
 
     def postfixed(self) -> Node:
         node = self.atom()
+        start = self.position
         while self.peek() in ("!", "%", "\\%"):
+            if self.position - start > 2:
+                raise Unreadable(self.peek())
             if self.peek() == "!" == self.peek(1):
                 raise Unreadable("double factorial")
             sign = self.take()
@@ -454,9 +472,7 @@ class _Parser:
             return self.group(self.peek())
         if self.peek() in _FUNCTIONS or self.peek().lstrip("\\") in _FUNCTIONS:
             return self.power()
-        if self.peek() == "-":
-            self.take()
-            return Node("neg", (self.function_argument(),))
+        negative = self.signs()
         result = self.power()
         while self.starts_factor() and self.peek().lstrip("\\") not in _FUNCTIONS and self.peek() not in ("(", "["):
             result = self.juxtaposed(result)
@@ -464,4 +480,4 @@ class _Parser:
         if in_pi and self.peek() == "/" and self.kind(1) == "num":
             self.take()
             result = Node("div", (result, self.power()))
-        return result
+        return Node("neg", (result,)) if negative else result
