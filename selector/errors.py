@@ -84,6 +84,19 @@ class ModelNotFound(EngineError):
         super().__init__(f"No model {model!r} at {where}.{hint} Check the name and the revision.")
 
 
+class TokenizerNotFound(EngineError):
+    """The tokenizer of a served model is not on this machine, so that prompts cannot be made of its tokens."""
+
+    code = "tokenizer_not_found"
+
+    def __init__(self, *, tokenizer: str, model: str) -> None:
+        self.tokenizer, self.model = tokenizer, model
+        super().__init__(
+            f"No tokenizer for the served model {model!r} at {tokenizer!r} on this machine. "
+            "Give a directory or a hub name that has it, with --tokenizer."
+        )
+
+
 class EngineUnavailable(EngineError):
     """The model server did not answer, or kept failing after every retry."""
 
