@@ -149,7 +149,7 @@ def join_as_new_user(*, token: str, username: str, password: str) -> User:
     """
     user = User(username=username.strip())
     try:
-        User.username_validator(user.username)
+        user.clean_fields(exclude=["password"])
     except ValidationError as error:
         raise LabelingError(" ".join(error.messages), code="username_invalid") from error
     try:

@@ -54,7 +54,7 @@ def annotate(username: str, barrier, results) -> None:
                 found["false_empty"] += 1
             elif why != "held":
                 break
-            time.sleep(0.01)
+            time.sleep(0.05)
     except Exception:
         found["errors"].append(traceback.format_exc())
     results.put({**found, "p99_seconds": sorted(seconds)[int(len(seconds) * 0.99)] if seconds else 0.0})
@@ -77,7 +77,7 @@ def main(n_slots: int, overlap: int) -> None:
     started = time.monotonic()
     for worker in workers:
         worker.start()
-    reports = [results.get(timeout=120) for _ in workers]
+    reports = [results.get(timeout=240) for _ in workers]
     for worker in workers:
         worker.join()
     seconds = time.monotonic() - started

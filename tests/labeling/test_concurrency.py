@@ -22,7 +22,7 @@ def race(database_url: str, *, overlap: int, var) -> dict:
         env={**os.environ, "DATABASE_URL": database_url, "ASSAY_VAR": str(var), "ASSAY_DEBUG": "1"},
         capture_output=True,
         text=True,
-        timeout=150,
+        timeout=280,
     )
     assert finished.returncode == 0, finished.stderr
     return json.loads(finished.stdout)
