@@ -67,8 +67,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         for line in str(error).splitlines():
             print(f"assay: {line}", file=sys.stderr)
         return 1
-    except BrokenPipeError:
-        sys.stderr.close()
+    except OSError as error:
+        if isinstance(error, BrokenPipeError):  # the reader of our output went away
+            sys.stderr.close()
+            return 1
+        print(f"assay: {error.filename or ''}: {error.strerror or error}".replace(" : ", " "), file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         print("assay: stopped at once; what was saved is kept.", file=sys.stderr)
@@ -156,6 +159,9 @@ def _add_model_options(parser: argparse.ArgumentParser, *, n_answers: int | None
     model.add_argument("--probes", type=int, default=n_answers, metavar="N", help="forced answers (default: 20)")
     model.add_argument("--kind", metavar="K", help="kind of the answers, for questions that do not say")
     model.add_argument("--map", action="append", type=_mapping, metavar="FIELD=COLUMN", help="e.g. question=problem")
+    model.add_argument(
+        "--repair", action="store_true", help="mend LaTeX that JSON escapes have damaged (\\f, \\r, ...)"
+    )
     model.add_argument("--seed", type=int, default=None, metavar="S", help="default: 0")
     model.add_argument("--state", metavar="DIR", help="where answers are kept for going on later (default: OUT.state)")
 

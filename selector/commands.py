@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from argparse import Namespace
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -44,6 +46,7 @@ class Evidence:
 
 def rank(options: Namespace, progress: StageProgress, stop: StopOnSignal) -> int:
     """Rank a pool from recorded votes or with a model, and write picks and report. Raises SelectorError."""
+    _check_writable(options.out, options.report, options.scores)
     config = _config(options)
 
     def advance(stage: str, done: int, total: int) -> None:
@@ -115,6 +118,7 @@ def _ask_model(
 
 def probe(options: Namespace, progress: StageProgress, stop: StopOnSignal) -> int:
     """Ask the model about every question of a file and write a votes file. Raises SelectorError."""
+    _check_writable(options.out)
     config = SelectionConfig.preset(budget=1, n_outcomes=options.outcomes, n_probes=options.probes, seed=options.seed)
     with State(options.state or f"{options.out}.state") as state:
         questions = _read_questions(options.pool, options, progress, need_answer=False)
@@ -123,6 +127,18 @@ def probe(options: Namespace, progress: StageProgress, stop: StopOnSignal) -> in
     write_atomically(options.out, (_line(question.to_json()) for question in votes))
     progress.say(f"Wrote the answers to {len(votes):,} questions to {options.out}.")
     return 0
+
+
+def _check_writable(*paths: str | None) -> None:
+    """Raise InvalidConfig for an output that could not be written, before anything is paid for."""
+    for path in filter(None, paths):
+        folder = Path(path).absolute().parent
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise InvalidConfig("output", path, f"in a folder that can be made ({error.strerror})") from error
+        if Path(path).is_dir() or not os.access(folder, os.W_OK):
+            raise InvalidConfig("output", path, "a file in a folder that can be written to")
 
 
 def _config(options: Namespace) -> SelectionConfig:
@@ -169,7 +185,9 @@ def _fit_counts(
 
 def _read_questions(path: str, options: Namespace, progress: StageProgress, *, need_answer: bool) -> Questions:
     progress(f"reading {path}", 0, 1)
-    questions = read_question_file(path, mapping=dict(options.map or []), need_answer=need_answer)
+    questions = read_question_file(
+        path, mapping=dict(options.map or []), need_answer=need_answer, repair=options.repair
+    )
     for row in questions.rejected[:20]:
         progress.say(f"{path}, line {row.line}: {row.message}")
     if len(questions.rejected) > 20:

@@ -6,6 +6,7 @@ import importlib.util
 import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +15,7 @@ from selector.errors import InvalidConfig, ModelNotFound
 from selector.votes import canonical_order
 
 Floats32 = NDArray[np.float32]
+Number = TypeVar("Number", bound=np.generic)
 SEEDING_ROWS = (
     20_000  # k-means++ on all rows costs far more than the clustering itself; on a sample it costs 0.3 % inertia
 )
@@ -74,6 +76,7 @@ def embed(
         raise ModelNotFound(model=embedder, where=where) from error
     order = sorted(range(len(texts)), key=lambda i: (len(texts[i]), texts[i]))  # like lengths together: little padding
     made = []
+    progress(0, len(order))
     for start in range(0, len(order), batch_size):
         batch = order[start : start + batch_size]
         in_batch = [texts[i] for i in batch]
@@ -141,7 +144,7 @@ def project_2d(embeddings: Floats32, uids: Sequence[str]) -> NDArray[np.float64]
     return points
 
 
-def _back(values: NDArray[np.generic], order: NDArray[np.intp]) -> NDArray[np.generic]:
+def _back(values: NDArray[Number], order: NDArray[np.intp]) -> NDArray[Number]:
     placed = np.empty_like(values)
     placed[order] = values
     return placed

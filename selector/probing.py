@@ -39,14 +39,16 @@ class Probed:
     n_made: int
 
 
-def read_question_file(path: str | Path, *, mapping: Mapping[str, str] | None, need_answer: bool) -> Questions:
+def read_question_file(
+    path: str | Path, *, mapping: Mapping[str, str] | None, need_answer: bool, repair: bool
+) -> Questions:
     """Read a pool or a calibration file. Rows that cannot be used, and repeated ids, are kept apart by line.
 
     Raises UnusableFile when no row is left.
     """
     found = Questions(str(path))
     line_of: dict[str, int] = {}
-    for row in read_questions(path, mapping=mapping, need_answer=need_answer):
+    for row in read_questions(path, mapping=mapping, need_answer=need_answer, repair=repair):
         number, found.n_rows = found.n_rows, found.n_rows + 1
         if isinstance(row, RejectedRow):
             found.rejected.append(row)

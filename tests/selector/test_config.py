@@ -59,7 +59,7 @@ def test_every_setting_changes_the_fingerprint():
 )  # fmt: skip
 def test_a_setting_that_means_nothing_is_named(setting, value):
     with pytest.raises(InvalidConfig) as caught:
-        SelectionConfig.from_json({"budget": 8, **{setting: value}})
+        SelectionConfig.from_json({"budget": 8, setting: value})
 
     assert caught.value.setting == setting.replace("preset_name", "preset")
 

@@ -154,7 +154,7 @@ def test_vectorised_choice_equals_a_plain_loop(case):
 
     ordered = sorted((row for row in range(len(rows)) if eligible[row]), key=key)
     quota = two_each or max(1, budget // len(set(labels)))
-    taken = {label: 0 for label in labels}
+    taken = dict.fromkeys(labels, 0)
     winners = []
     for row in ordered:
         if taken[labels[row]] < quota:

@@ -145,7 +145,7 @@ def test_degenerate_can_be_finite():
 
 
 def test_a_question_with_few_readable_answers_is_not_picked_but_counts_in_the_histogram():
-    blank = QuestionVotes("blank", ("a", *[""] * 19), tuple(f"b{i}" for i in range(18)) + ("", ""))
+    blank = QuestionVotes("blank", ("a", *[""] * 19), (*(f"b{i}" for i in range(18)), "", ""))
     pool = [*POOL, blank]
     embeddings = np.vstack([EMBEDDINGS, EMBEDDINGS[:1]])
 

@@ -140,9 +140,10 @@ from selector.generation.contract import Prompt, SamplingSettings
 from selector.generation.scripted import ScriptedEngine
 from selector.volatility import JsonlCompletionStore, probe_questions
 prompts = [Prompt(f"q{{i}}", f"What is {{i}} + {{i}}?") for i in range(6)]
-probe_questions(ScriptedEngine(delay_seconds=0.02), prompts, settings=SamplingSettings(max_tokens=50,
-    probe_max_tokens=10), n_outcomes=3, n_probes=4, seed=7, store=JsonlCompletionStore(Path({str(path)!r})), chunk_size=5,
-    progress=lambda stage, done, total: print(stage, done, flush=True))
+settings = SamplingSettings(max_tokens=50, probe_max_tokens=10)
+store = JsonlCompletionStore(Path({str(path)!r}))
+probe_questions(ScriptedEngine(delay_seconds=0.02), prompts, settings=settings, n_outcomes=3, n_probes=4, seed=7,
+    store=store, chunk_size=5, progress=lambda stage, done, total: print(stage, done, flush=True))
 """
     with subprocess.Popen([sys.executable, "-c", script], cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
         for line in process.stdout:
@@ -198,7 +199,7 @@ def test_slow_completions_are_saved_before_a_chunk_is_full(store, monkeypatch):
 
 
 def test_a_store_that_refuses_is_not_offered_the_chunk_again(store):
-    class LostLease(Exception):
+    class LostLeaseError(Exception):
         pass
 
     class Refusing(JsonlCompletionStore):
@@ -206,9 +207,9 @@ def test_a_store_that_refuses_is_not_offered_the_chunk_again(store):
 
         def add(self, completions):
             Refusing.n_offers += 1
-            raise LostLease
+            raise LostLeaseError
 
-    with pytest.raises(LostLease):
+    with pytest.raises(LostLeaseError):
         probe(ScriptedEngine(), Refusing(store.path))
 
     assert Refusing.n_offers == 1
