@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.db.models import F, OuterRef, Subquery
+from django.db.models.functions import Left
 
 from labeling.models import Pick, QuestionScore, SelectionRun
 
@@ -86,16 +87,16 @@ def set_size_histogram(run: SelectionRun) -> list[tuple[int, int]]:
 
 
 def map_points(run: SelectionRun) -> list[dict[str, Any]]:
-    """The pool in two dimensions: x, y, uid, set_size, cluster, and rank (None where not picked); one query.
+    """The pool in two dimensions: x, y, uid, text (its beginning), set_size, cluster, rank (None where not picked).
 
-    Empty where the run had no embeddings. A large pool is thinned evenly; picks are always there.
+    Empty where the run had no embeddings. A large pool is thinned evenly; picks are always there. One query.
     """
     rank = Pick.objects.filter(run=run, question=OuterRef("question")).values("rank")
     points = list(
         QuestionScore.objects.filter(run=run, x__isnull=False)
         .annotate(rank=Subquery(rank))
         .order_by("id")
-        .values("x", "y", "set_size", "cluster", "rank", uid=F("question__uid"))
+        .values("x", "y", "set_size", "cluster", "rank", uid=F("question__uid"), text=Left("question__text", 120))
     )
     every = -(-len(points) // MAP_POINTS)
     return [dict(point) for i, point in enumerate(points) if i % every == 0 or point["rank"] is not None]
