@@ -1,0 +1,178 @@
+"""Freeze a pool's gold answers, and write them for a trainer."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import Count, Q
+
+from labeling import policies
+from labeling.audit import record_event
+from labeling.engine.exports import GRADER_VERSION, RewardFileChecks, pass_rates, rewards_source, versions
+from labeling.errors import LabelingError
+from labeling.exports import CanonicalRow, ExportSettings, Manifest, Provenance, write_export
+from labeling.exports.contract import BOXED_INSTRUCTION
+from labeling.exports.writing import MANIFEST
+from labeling.models import (
+    DatasetSnapshot,
+    Export,
+    GenerationSettings,
+    GoldAnswer,
+    Pick,
+    Pool,
+    Question,
+    SelectionRun,
+    User,
+)
+
+
+def create_snapshot(*, pool: Pool, by: User | None) -> DatasetSnapshot:
+    """Freeze the pool's gold answers as they are now; the same answers again give the snapshot there is.
+
+    Raises LabelingError when no question has a gold answer.
+    """
+    policies.check_can_manage(pool, by)
+    rows = [row.to_json() for row in _canonical_rows(pool)]
+    if not rows:
+        raise LabelingError(
+            f"No question of {pool} has a gold answer yet. Finish the labeling of a round first.",
+            code="nothing_to_export",
+        )
+    content = json.dumps({"rows": rows, "grader": GRADER_VERSION}, sort_keys=True).encode()
+    with transaction.atomic():
+        snapshot, is_new = DatasetSnapshot.objects.get_or_create(
+            pool=pool,
+            sha256=hashlib.sha256(content).hexdigest(),
+            defaults={"rows": rows, "n_rows": len(rows), "grader_version": GRADER_VERSION, "created_by": by},
+        )
+        if is_new:
+            record_event("snapshot.created", target=snapshot, by=by, pool=pool, rows=len(rows))
+    return snapshot
+
+
+def create_export(
+    *,
+    snapshot: DatasetSnapshot,
+    format: str,
+    by: User | None,
+    out_dir: Path | None = None,
+    instruction: str | None = None,
+) -> Export:
+    """Write a snapshot for one trainer; the same again writes the same bytes and gives the export there is.
+
+    ``out_dir`` is below the media root by default. ``instruction`` is asked after each question; by default it is the
+    one the run's model was asked with. Raises ExportRefused, before anything is written.
+    """
+    policies.check_can_manage(snapshot.pool, by)
+    if format not in Export.Format.values:
+        raise LabelingError(
+            f"There is no export format {format!r}. There are: {', '.join(Export.Format.values)}.",
+            code="no_such_format",
+        )
+    runs = _runs_of(snapshot)
+    directory = out_dir or settings.MEDIA_ROOT / "exports" / snapshot.pool.slug / f"{snapshot.sha256[:12]}-{format}"
+    manifest = write_export(
+        [CanonicalRow.from_json(row) for row in snapshot.rows],
+        format=format,
+        out_dir=directory,
+        settings=ExportSettings(instruction=_instruction_of(runs) if instruction is None else instruction),
+        checks=RewardFileChecks(),
+        rewards_source=rewards_source(),
+        versions=versions(),
+        provenance={
+            "pool": snapshot.pool.name,
+            "snapshot_sha256": snapshot.sha256,
+            "answer_policy": snapshot.pool.answer_policy,
+            "runs": [_run_as_json(run) for run in runs],
+        },
+    )
+    return _record(snapshot, format, directory, manifest, by)
+
+
+@transaction.atomic
+def _record(snapshot: DatasetSnapshot, format: str, directory: Path, manifest: Manifest, by: User | None) -> Export:
+    itself = {"name": MANIFEST, "bytes": len(manifest.to_bytes()), "sha256": manifest.sha256}
+    export, is_new = Export.objects.get_or_create(
+        snapshot=snapshot,
+        format=format,
+        directory=str(directory.resolve()),
+        sha256=manifest.sha256,
+        defaults={"files": [*manifest.files, itself], "created_by": by},
+    )
+    if is_new:
+        record_event("export.created", target=export, by=by, pool=snapshot.pool, format=format, rows=manifest.n_rows)
+    return export
+
+
+def _canonical_rows(pool: Pool) -> list[CanonicalRow]:
+    golds = (
+        GoldAnswer.objects.filter(question__pool=pool)
+        .select_related("question", "round__run__policy_model", "round__run__pool")
+        .annotate(
+            n_annotations=Count(
+                "question__slots__annotations",
+                filter=Q(question__slots__annotations__surplus=False) & ~Q(question__slots__annotations__answer=""),
+            )
+        )
+        .order_by("question__uid")
+    )
+    by_run: dict[SelectionRun, dict[Question, str]] = {}
+    for gold in golds:
+        by_run.setdefault(gold.round.run, {})[gold.question] = gold.answer
+    rates = {uid: rate for run, of_run in by_run.items() for uid, rate in pass_rates(run, of_run).items()}
+    set_sizes = {
+        (pick.run_id, pick.question_id): pick.set_size for pick in Pick.objects.filter(run__in=by_run).only("set_size")
+    }
+    return [
+        CanonicalRow(
+            uid=gold.question.uid,
+            question=gold.question.text,
+            answer=gold.answer,
+            answer_kind=gold.answer_kind or gold.question.answer_kind,
+            choices=tuple(gold.question.choices),
+            metadata=gold.question.metadata,
+            provenance=Provenance(
+                set_size=set_sizes.get((gold.round.run_id, gold.question_id)),
+                pass_rate=rates.get(gold.question.uid),
+                n_annotations=gold.n_annotations,
+                adjudicated=gold.source == GoldAnswer.Source.ADJUDICATION,
+            ),
+        )
+        for gold in golds
+    ]
+
+
+def _runs_of(snapshot: DatasetSnapshot) -> list[SelectionRun]:
+    uids = [row["uid"] for row in snapshot.rows]
+    return list(
+        SelectionRun.objects.filter(
+            rounds__gold_answers__question__pool=snapshot.pool, rounds__gold_answers__question__uid__in=uids
+        )
+        .select_related("policy_model")
+        .distinct()
+        .order_by("id")
+    )
+
+
+def _instruction_of(runs: list[SelectionRun]) -> str:
+    """Return the instruction that the model of the latest run was asked with, where that is known."""
+    for run in reversed(runs):
+        known = GenerationSettings.objects.filter(pk=run.generation_fingerprint).first()
+        if known is not None and "instruction" in known.parts:
+            return str(known.parts["instruction"])
+    return BOXED_INSTRUCTION
+
+
+def _run_as_json(run: SelectionRun) -> dict[str, Any]:
+    return {
+        "config": run.config,
+        "generation_fingerprint": run.generation_fingerprint,
+        "model": run.policy_model.name if run.policy_model else None,
+        "q_hat": run.q_hat,
+        "q_hat_infinite": run.q_hat_infinite,
+    }

@@ -1,0 +1,41 @@
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from labeling.actions.exports import create_export, create_snapshot
+from labeling.actions.imports import pool_named
+from labeling.errors import LabelingError
+from labeling.models import Export
+
+
+class Command(BaseCommand):
+    help = (
+        "Write a pool's gold answers for a trainer, with the reward function and a manifest beside them. "
+        "The same answers give the same bytes; what would not train is refused, with the reason."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("--pool", required=True, metavar="NAME")
+        parser.add_argument("--format", required=True, choices=Export.Format.values)
+        parser.add_argument("--out", required=True, type=Path, metavar="DIR")
+        parser.add_argument(
+            "--instruction", help="Asked after each question; what the run's model was asked with by default."
+        )
+
+    def handle(self, **options: Any) -> None:
+        try:
+            snapshot = create_snapshot(pool=pool_named(options["pool"]), by=None)
+            export = create_export(
+                snapshot=snapshot,
+                format=options["format"],
+                by=None,
+                out_dir=options["out"],
+                instruction=options["instruction"],
+            )
+        except LabelingError as error:
+            raise CommandError(error.message) from error
+        for file in export.files:
+            self.stdout.write(f"{file['sha256']}  {options['out'] / file['name']}  ({file['bytes']} bytes)")
+        self.stdout.write(self.style.SUCCESS(f"{snapshot.n_rows} questions with gold answers written."))
