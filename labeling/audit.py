@@ -12,7 +12,7 @@ def record_event(
     return AuditEvent.objects.create(
         actor=by,
         action=action,
-        target_type=target._meta.model_name,
+        target_type=target._meta.label_lower,
         target_id=str(target.pk),
         pool=pool,
         details=details,

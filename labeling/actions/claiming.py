@@ -10,6 +10,7 @@ from django.utils import timezone
 from labeling.audit import record_event
 from labeling.errors import Conflict, NotAllowed
 from labeling.models import Annotation, Draft, Pool, Round, Skip, Slot, User
+from labeling.models.rounds import SlotQuerySet
 
 MOST_LOST_RACES = 1000
 
@@ -34,7 +35,7 @@ def claim(*, rounds: QuerySet[Round], purpose: Slot.Purpose, user: User) -> Slot
 
 
 @transaction.atomic
-def _claim(slots: QuerySet[Slot], user: User, now: datetime) -> int | None:
+def _claim(slots: SlotQuerySet, user: User, now: datetime) -> int | None:
     lock_person(user)
     for held in slots.held_by(user).order_by("-claimed_at"):
         if Slot.objects.held_by(user).filter(pk=held.pk).update(lease_until=lease_end(now)):

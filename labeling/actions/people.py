@@ -147,16 +147,45 @@ def join_as_new_user(*, token: str, username: str, password: str) -> User:
 
     Raises LabelingError (username_taken, username_invalid, password_weak) besides what accept_invitation raises.
     """
-    user = User(username=username.strip())
-    try:
-        user.clean_fields(exclude=["password"])
-    except ValidationError as error:
-        raise LabelingError(" ".join(error.messages), code="username_invalid") from error
+    user = _new_user(username)
     try:
         validate_password(password, user)
     except ValidationError as error:
         raise LabelingError(" ".join(error.messages), code="password_weak") from error
     user.set_password(password)
+    _save_new(user)
+    accept_invitation(token=token, user=user)
+    return user
+
+
+@transaction.atomic
+def create_manager(*, username: str) -> User:
+    """Create an account that may create pools, without a password; or let an existing one do so.
+
+    Called at the command line only. Raises LabelingError username_invalid.
+    """
+    user = User.objects.filter(username=username.strip()).first()
+    if user is None:
+        user = _new_user(username)
+        user.set_unusable_password()
+        _save_new(user)
+    if not user.is_staff:
+        user.is_staff = True
+        user.save(update_fields=["is_staff"])
+        record_event("manager.created", target=user, by=None, username=user.username)
+    return user
+
+
+def _new_user(username: str) -> User:
+    user = User(username=username.strip())
+    try:
+        user.clean_fields(exclude=["password"])
+    except ValidationError as error:
+        raise LabelingError(" ".join(error.messages), code="username_invalid") from error
+    return user
+
+
+def _save_new(user: User) -> None:
     taken = Conflict(
         f"The name {user.username} is taken. Log in if it is yours, or choose another.", code="username_taken"
     )
@@ -167,8 +196,6 @@ def join_as_new_user(*, token: str, username: str, password: str) -> User:
             user.save()
     except IntegrityError as error:
         raise taken from error
-    accept_invitation(token=token, user=user)
-    return user
 
 
 @transaction.atomic

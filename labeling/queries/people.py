@@ -1,10 +1,9 @@
 """Who is in a pool, who is invited, and what waits for a person."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from django.db.models import Count, Max, Q
+from django.db.models import Count, Max, Q, QuerySet
 from django.utils import timezone
 
 from labeling.models import Invitation, Membership, Pool, Role, User
@@ -47,7 +46,7 @@ def members_of(*, pool: Pool) -> list[Member]:
     ]
 
 
-def open_invitations(*, pool: Pool) -> Sequence[Invitation]:
+def open_invitations(*, pool: Pool) -> QuerySet[Invitation]:
     """Return the invitations that can still be accepted, newest first."""
     return Invitation.objects.filter(pool=pool).open_at(timezone.now()).select_related("created_by").order_by("-id")
 

@@ -1,6 +1,5 @@
 """Pools and their budgets, for lists and overviews."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from django.db.models import Count, IntegerField, OuterRef, QuerySet, Subquery
@@ -102,15 +101,14 @@ def budget_row(*, budget: Budget) -> BudgetRow:
 
 
 def _budget_rows(budgets: QuerySet[Budget]) -> list[BudgetRow]:
-    taken = Slot.objects.filter(unit__budget=OuterRef("pk")).order_by().values("unit__budget")
-
-    def count(slots: QuerySet[Slot]) -> Coalesce:
+    def count(*states: Slot.State) -> Coalesce:
+        slots = Slot.objects.filter(unit__budget=OuterRef("pk"), state__in=states).order_by().values("unit__budget")
         return Coalesce(Subquery(slots.annotate(n=Count("pk")).values("n"), output_field=IntegerField()), 0)
 
     counted = budgets.annotate(
         granted=Count("units"),
-        spent=count(taken.filter(state=Slot.State.DONE)),
-        reserved=count(taken.filter(state__in=[Slot.State.OPEN, Slot.State.LEASED])),
+        spent=count(Slot.State.DONE),
+        reserved=count(Slot.State.OPEN, Slot.State.LEASED),
     )
     return [
         BudgetRow(
@@ -129,11 +127,11 @@ def current_guideline(*, pool: Pool) -> Guideline | None:
     return Guideline.objects.filter(pool=pool).order_by("-version").first()
 
 
-def guideline_versions(*, pool: Pool) -> Sequence[Guideline]:
+def guideline_versions(*, pool: Pool) -> QuerySet[Guideline]:
     """Return every version, newest first."""
     return Guideline.objects.filter(pool=pool).select_related("created_by").order_by("-version")
 
 
-def recent_events(*, pool: Pool, limit: int = 50) -> Sequence[AuditEvent]:
+def recent_events(*, pool: Pool, limit: int = 50) -> QuerySet[AuditEvent]:
     """Return what was done in the pool, newest first."""
     return AuditEvent.objects.filter(pool=pool).select_related("actor").order_by("-id")[:limit]

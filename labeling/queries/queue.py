@@ -1,6 +1,5 @@
 """What an annotator or adjudicator sees of the queue: why it is empty, their own draft, and how an answer is read."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -101,7 +100,7 @@ def read_answer(*, slot: Slot, answer: str) -> ReadAs:
     return read_as(answer.strip(), kind=slot.question.answer_kind, policy=policy_of(slot.pool))
 
 
-def recent_annotations(*, user: User, pool: Pool, limit: int = 5) -> Sequence[Annotation]:
+def recent_annotations(*, user: User, pool: Pool, limit: int = 5) -> QuerySet[Annotation]:
     """Return what the user answered last in the pool, newest first."""
     return (
         Annotation.objects.filter(annotator=user, slot__round__run__pool=pool)

@@ -8,6 +8,7 @@ from labeling.actions.people import (
     accept_invitation,
     add_member,
     create_invitation,
+    create_manager,
     create_pool,
     join_as_new_user,
     remove_member,
@@ -199,6 +200,18 @@ def test_nobody_gets_an_account_without_an_open_invitation(pool, manager, outsid
             join_as_new_user(token=dead, username="ada", password=PASSWORD)
 
     assert not User.objects.filter(username="ada").exists()
+
+
+def test_a_manager_is_made_at_the_command_line_without_a_password(db, outsider):
+    created = create_manager(username="emmy")
+
+    assert create_manager(username="emmy") == created
+    assert not created.has_usable_password()
+    assert create_pool(name="Rings", by=created).created_by == created
+    assert create_manager(username="outsider") == outsider
+    assert AuditEvent.objects.filter(action="manager.created").count() == 2
+    with pytest.raises(LabelingError):
+        create_manager(username="two words")
 
 
 def test_the_database_refuses_impossible_memberships_and_invitations(pool, manager, annotator):
