@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -17,15 +18,20 @@ from tests.conftest import ROOT
 
 
 class CommandLine:
-    """Runs ``manage.py`` on a fresh installation below ``var``."""
+    """Runs ``manage.py`` on an installation below ``var``, with further environment variables."""
 
     def __init__(self, var: Path, **environment: str) -> None:
-        self.var = var
+        self.var, self._more = var, environment
+        var.mkdir(exist_ok=True)
         unwanted = {"DATABASE_URL", "DJANGO_SETTINGS_MODULE"}
         inherited = {name: value for name, value in os.environ.items() if name not in unwanted}
         self.environment = {**inherited, "ASSAY_VAR": str(var), "ASSAY_DEBUG": "1", **environment}
         self.workers: list[subprocess.Popen[str]] = []
-        self.run("migrate", "--verbosity", "0")
+
+    def copied_to(self, var: Path) -> CommandLine:
+        """Return a copy of the installation as it is now."""
+        shutil.copytree(self.var, var)
+        return CommandLine(var, **self._more)
 
     def run(self, *arguments: str, timeout_seconds: float = 120) -> str:
         """Return what the command prints; its standard error is in the failure when it fails."""

@@ -4,7 +4,6 @@ import json
 import re
 import signal
 from collections import Counter
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,27 +16,25 @@ SELECT = ("select", "--pool", "sums", "--calibration", "known", "--budget", "4",
 SELECT = (*SELECT, "--outcomes", str(N_ANSWERS), "--probes", str(N_ANSWERS), "--json")
 
 
-@pytest.fixture
-def site(tmp_path: Path):
-    made = make_site(tmp_path / "site")
-    yield made
-    made.close()
-
-
-def make_site(var: Path) -> CommandLine:
-    """A pool and a calibration set of sums, with clusters of their own, and two models that answer alike."""
-    var.mkdir()
-    site = CommandLine(var, ASSAY_LEASE_SECONDS="2")
-    questions = [
-        {"id": f"q{n}", "question": f"What is {n} + {n * n}?", "metadata": {}, "cluster": n % 4}
-        for n in range(N_QUESTIONS)
-    ]
+@pytest.fixture(scope="module")
+def fresh_site(tmp_path_factory) -> CommandLine:
+    """A pool and a calibration set of sums, with clusters of their own, and three models that answer alike."""
+    site = CommandLine(tmp_path_factory.mktemp("site"), ASSAY_LEASE_SECONDS="2")
+    site.run("migrate", "--verbosity", "0")
+    questions = [{"id": f"q{n}", "question": f"What is {n} + {n * n}?", "cluster": n % 4} for n in range(N_QUESTIONS)]
     site.import_questions(questions, pool="sums")
     items = [{"question": f"What is {n} - {n * n}?", "answer": str(1 + n % 4)} for n in range(N_QUESTIONS)]
     site.import_calibration(items, name="known")
     for name, options in (("slow", {"delay_seconds": 0.03}), ("quick", {}), ("silent", {"crash_after": 0})):
         site.run("add_policy_model", name, "--engine", "scripted", "--model", "m", "--options", json.dumps(options))
     return site
+
+
+@pytest.fixture
+def site(fresh_site, tmp_path):
+    copy = fresh_site.copied_to(tmp_path / "site")
+    yield copy
+    copy.close()
 
 
 def start(site: CommandLine, model: str, *more: str) -> dict[str, Any]:
@@ -49,7 +46,7 @@ def n_stored(site: CommandLine, kind: str) -> int:
     return count
 
 
-def test_a_killed_workers_run_is_finished_by_another_with_the_same_picks(site, tmp_path):
+def test_a_killed_workers_run_is_finished_by_another_with_the_same_picks(site, fresh_site, tmp_path):
     run = start(site, "slow")["run"]
     victim = site.start_worker()
     wait_until(lambda: site.status(run)[1] == "pool: probes", what="the run probes the pool", timeout_seconds=90)
@@ -74,7 +71,7 @@ def test_a_killed_workers_run_is_finished_by_another_with_the_same_picks(site, t
     assert site.picks(run) == site.picks(again["run"])
     assert len(site.picks(run)) == 4
 
-    undisturbed = make_site(tmp_path / "undisturbed")
+    undisturbed = fresh_site.copied_to(tmp_path / "undisturbed")
     assert site.picks(run) == undisturbed.picks(start(undisturbed, "quick", "--wait")["run"])
 
 
