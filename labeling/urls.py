@@ -13,6 +13,7 @@ pool_urls = [
     path("guideline/", pools.guideline, name="pool-guideline"),
     path("people/", people.pool_people, name="pool-people"),
     path("people/invite/", people.invite, name="invitation-new"),
+    path("people/remove/", people.member_remove, name="member-remove"),
     path("import/", imports.pool_import, name="pool-import"),
     path("votes/", imports.votes_import, name="votes-import"),
     path("runs/", run_views.pool_runs, name="pool-runs"),
@@ -53,6 +54,6 @@ urlpatterns = [
     path("slots/<int:slot_id>/unanswerable/", annotate.unanswerable, name="slot-unanswerable"),
     path("slots/<int:slot_id>/skip/", annotate.skip, name="slot-skip"),
     path("adjudications/<int:slot_id>/", adjudicate.adjudication, name="adjudication"),
-    path("exports/<int:export_id>/<str:filename>", exports.export_file, name="export-file"),
+    path("exports/<int:export_id>/<path:filename>", exports.export_file, name="export-file"),
     path("admin/", admin.site.urls),
 ]

@@ -1,10 +1,10 @@
-"""What waits for a manager: runs under way, failed, or without a round; rounds being answered. A fixed number of queries."""
+"""What waits for a manager: runs under way, failed, or without a round; rounds being answered."""
 
 from collections.abc import Sequence
 
 from django.db.models import Count, Q
 
-from labeling.models import Pool, Round, SelectionRun, Slot, User
+from labeling.models import AuditEvent, Pool, Round, SelectionRun, Slot, User
 
 MOST_ROWS = 10
 
@@ -34,10 +34,21 @@ def unfinished_rounds(user: User) -> Sequence[Round]:
         Round.objects.filter(run__pool__in=Pool.objects.managed_by(user))
         .exclude(status=Round.Status.CLOSED)
         .select_related("run__pool", "budget")
+        .order_by("-created_at", "-id")
         .annotate(
             n_slots=Count("slots", filter=~Q(slots__state=Slot.State.VOID)),
             n_done=Count("slots", filter=Q(slots__state=Slot.State.DONE)),
         )[:MOST_ROWS]
+    )
+
+
+def noteworthy_events(pool: Pool) -> Sequence[AuditEvent]:
+    """What people did in the pool, newest first; not who took which question from the queue."""
+    return (
+        AuditEvent.objects.filter(pool=pool)
+        .exclude(action__startswith="slot.")
+        .select_related("actor")
+        .order_by("-id")[:MOST_ROWS]
     )
 
 
@@ -46,4 +57,5 @@ def _runs(user: User):
         SelectionRun.objects.filter(pool__in=Pool.objects.managed_by(user))
         .select_related("pool")
         .defer("report", "traceback")
+        .order_by("-created_at", "-id")  # said here: counting drops a model's own ordering
     )

@@ -9,9 +9,7 @@ State = Literal["held", "lost", "answered", "given_back"]
 
 def own_annotation(slot: Slot, user: User) -> Annotation | None:
     """Return the person's answer to the slot's question in its round."""
-    return Annotation.objects.filter(
-        annotator=user, slot__round=slot.round_id, slot__question=slot.question_id
-    ).first()
+    return Annotation.objects.filter(annotator=user, slot__round=slot.round_id, slot__question=slot.question_id).first()
 
 
 def state_for(slot: Slot, user: User) -> State:

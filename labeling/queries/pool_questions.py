@@ -18,6 +18,4 @@ def questions_of(pool: Pool, *, search: str = "") -> QuerySet[Question]:
 
 def imports_of(pool: Pool) -> QuerySet[ImportBatch]:
     """The files brought into the pool, newest first, without their rows."""
-    return (
-        ImportBatch.objects.filter(pool=pool).select_related("created_by").defer("rejected", "sample", "warnings")
-    )
+    return ImportBatch.objects.filter(pool=pool).select_related("created_by").defer("rejected", "sample", "warnings")

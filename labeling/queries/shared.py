@@ -11,7 +11,7 @@ def policy_models() -> QuerySet[PolicyModel]:
 
 
 def calibration_sets_for(user: User) -> QuerySet[CalibrationSet]:
-    """The sets of the person's pools and those for every pool, with ``n_items``, ``smallest_alpha`` and ``n_runs``; never an answer."""
+    """The person's sets and those for every pool, with ``n_items``, ``smallest_alpha`` and ``n_runs``; no answers."""
     return (
         CalibrationSet.objects.filter(Q(pool=None) | Q(pool__in=Pool.objects.managed_by(user)))
         .select_related("pool")

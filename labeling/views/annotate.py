@@ -43,7 +43,7 @@ def slot(request: HttpRequest, slot_id: int) -> HttpResponse:
         return render(request, "labeling/slot_done.html", context)
     typed = draft_of(slot=slot, user=request.user).content
     form = AnswerForm(initial={**typed, "idempotency_key": uuid4()})
-    return _answering_page(request, slot, form, read_as=_read(slot, typed.get("answer", "")))
+    return _answering_page(request, slot, form, **_reading(slot, typed.get("answer", "")))
 
 
 @require_POST
@@ -64,9 +64,7 @@ def read_as(request: HttpRequest, slot_id: int) -> HttpResponse:
     """How a trainer's grader would read the answer; changes nothing (POST keeps answers out of access logs)."""
     slot = shown_slot(request.user, slot_id, LABEL)
     answer = request.POST.get("answer", "")[:20_000]
-    read = _read(slot, answer)
-    context = {"read_as": read, "preview": render_answer(answer) if read and "\\" in answer else ""}
-    return render(request, "labeling/slot.html#read-as", context)
+    return render(request, "labeling/slot.html#read-as", _reading(slot, answer))
 
 
 @require_POST
@@ -92,8 +90,13 @@ def submit(request: HttpRequest, slot_id: int) -> HttpResponse:
             raise
         unreadable = error.code == "answer_unreadable"
         return _answering_page(
-            request, slot, form, status=422, read_as=_read(slot, data["answer"]),
-            ask_confirmation=unreadable, refusal=error.message,
+            request,
+            slot,
+            form,
+            status=422,
+            ask_confirmation=unreadable,
+            refusal=error.message,
+            **_reading(slot, data["answer"]),
         )
     return _submitted(request, slot, annotation)
 
@@ -121,8 +124,10 @@ def skip(request: HttpRequest, slot_id: int) -> HttpResponse:
 
 
 def _submitted(request: HttpRequest, slot: Slot, annotation: Any) -> HttpResponse:
-    said = "Submitted." if not annotation.surplus else (
-        "Kept. Your time had run out and somebody else has the question; your answer is recorded beside theirs."
+    said = (
+        "Submitted."
+        if not annotation.surplus
+        else ("Kept. Your time had run out and somebody else has the question; your answer is recorded beside theirs.")
     )
     say(request, said, about=f"assay-draft-{request.user.pk}-{slot.pk}")
     return _next(request, slot.round)
@@ -135,10 +140,14 @@ def _next(request: HttpRequest, round: Any) -> HttpResponse:
     return redirect(request, "slot", slot_id=following.pk)
 
 
-def _read(slot: Slot, answer: str) -> Any:
+def _reading(slot: Slot, answer: str) -> dict[str, Any]:
+    """How a trainer's grader reads the answer, and the answer typeset where it is LaTeX."""
     if not answer.strip():
-        return None
-    return read_answer(slot=slot, answer=answer)
+        return {"read_as": None}
+    return {
+        "read_as": read_answer(slot=slot, answer=answer),
+        "preview": render_answer(answer.strip()) if "\\" in answer else "",
+    }
 
 
 def _about(slot: Slot) -> dict[str, Any]:

@@ -1,4 +1,69 @@
-from django.http import Http404
-def pool_export(request, pool_slug): raise Http404
-def export_new(request, pool_slug): raise Http404
-def export_file(request, export_id, filename): raise Http404
+"""Exports: writing a pool's gold answers for a trainer, and handing out the files to managers."""
+
+from hashlib import file_digest
+from pathlib import Path
+
+from django.http import FileResponse, Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_POST, require_safe
+
+from labeling.actions.exports import create_export, create_snapshot
+from labeling.errors import Conflict, LabelingError
+from labeling.forms import ExportForm
+from labeling.models import Pool
+from labeling.queries.exports import exports_of, gold_counts
+from labeling.views.access import managed_export, managed_pool
+from labeling.views.respond import redirect, say
+
+
+@require_safe
+def pool_export(request: HttpRequest, pool_slug: str) -> HttpResponse:
+    """What can be exported, and what has been."""
+    return _page(request, managed_pool(request.user, pool_slug))
+
+
+@require_POST
+def export_new(request: HttpRequest, pool_slug: str) -> HttpResponse:
+    """Freeze the gold answers and write them; refused, with each question's reason, where they would not train."""
+    pool = managed_pool(request.user, pool_slug)
+    form = ExportForm(request.POST)
+    if not form.is_valid():
+        return _page(request, pool, status=422)
+    try:
+        snapshot = create_snapshot(pool=pool, by=request.user)
+        export = create_export(snapshot=snapshot, format=form.cleaned_data["format"], by=request.user)
+    except LabelingError as error:
+        return _page(request, pool, status=422, refusal=error, problems=error.details.get("problems", {}))
+    say(request, f"Written for {export.get_format_display()}: {snapshot.n_rows} questions with gold answers.")
+    return redirect(request, "pool-export", pool_slug=pool.slug)
+
+
+@require_safe
+def export_file(request: HttpRequest, export_id: int, filename: str) -> FileResponse:
+    """One file of an export, as it was written."""
+    export = managed_export(request.user, export_id)
+    listed = next((each for each in export.files if each["name"] == filename), None)
+    if listed is None:
+        raise Http404
+    path = Path(export.directory, filename)
+    if not path.is_file():
+        raise Conflict(
+            f"{filename} is no longer on the server. Export again: the same bytes come out.", code="file_gone"
+        )
+    with path.open("rb") as file:
+        if file_digest(file, "sha256").hexdigest() != listed["sha256"]:
+            raise Conflict(f"{filename} has been changed since it was written. Export again.", code="file_changed")
+    return FileResponse(
+        path.open("rb"), as_attachment=True, filename=path.name, content_type="application/octet-stream"
+    )
+
+
+def _page(request: HttpRequest, pool: Pool, *, status: int = 200, **more: object) -> HttpResponse:
+    context = {
+        "pool": pool,
+        "formats": ExportForm().fields["format"].choices,
+        "gold": gold_counts(pool),
+        "exports": exports_of(pool)[:20],
+        **more,
+    }
+    return render(request, "labeling/export.html", context, status=status)

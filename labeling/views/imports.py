@@ -10,10 +10,12 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from labeling import policies
 from labeling.actions import imports as actions
+from labeling.actions.evidence_imports import import_picks, import_votes
 from labeling.errors import LabelingError
-from labeling.forms import CalibrationFileForm, FileForm, MappingForm
+from labeling.forms import CalibrationFileForm, FileForm, MappingForm, VotesForm
 from labeling.models import ImportBatch
 from labeling.queries.pool_questions import imports_of
+from labeling.queries.runs import recorded_settings_of
 from labeling.views.access import managed_import, managed_pool
 from labeling.views.respond import ROWS_PER_PAGE, redirect, say
 
@@ -43,7 +45,7 @@ def calibration_import(request: HttpRequest) -> HttpResponse:
     if request.method == "POST" and form.is_valid():
         data = form.cleaned_data
         try:
-            into = actions.calibration_set_named(name=data["name"], pool=data["pool"], by=request.user)
+            into = actions.calibration_set_to_fill(name=data["name"], pool=data["pool"], by=request.user)
             batch = actions.preview_import(
                 file=data["file"], filename=data["file"].name, calibration_set=into, by=request.user
             )
@@ -116,4 +118,37 @@ def _mapping_form(batch: ImportBatch, data: Any) -> MappingForm:
         need_answer=batch.calibration_set_id is not None,
         initial={**columns, "repair": batch.mapping["repair"]},
     )
-def votes_import(request, pool_slug): raise Http404
+
+
+@require_http_methods(["GET", "POST"])
+def votes_import(request: HttpRequest, pool_slug: str) -> HttpResponse:
+    """Take in answers, or finished picks, that were made on another machine."""
+    pool = managed_pool(request.user, pool_slug)
+    form = VotesForm(request.POST or None, request.FILES or None, pool=pool)
+    report = None
+    if request.method == "POST" and form.is_valid():
+        data = form.cleaned_data
+        file = data["file"]
+        try:
+            if data["holds"] == "picks":
+                report = import_picks(
+                    file=file, filename=file.name, pool=pool, report_file=data["report"], by=request.user
+                )
+            else:
+                report = import_votes(
+                    file=file,
+                    filename=file.name,
+                    pool=None if data["calibration_set"] else pool,
+                    calibration_set=data["calibration_set"],
+                    fingerprint=data["fingerprint"],
+                    by=request.user,
+                )
+        except LabelingError as error:
+            form.add_error(None, error.message)
+        else:
+            if data["holds"] == "picks" and "run" in report.details and not report.rejected.total:
+                say(request, "The picks are recorded as a finished run.")
+                return redirect(request, "run", run_id=report.details["run"])
+    context = {"pool": pool, "form": form, "report": report, "recorded": recorded_settings_of(pool)}
+    status = 422 if form.errors or (report is not None and not report.accepted) else 200
+    return render(request, "labeling/votes_import.html", context, status=status)

@@ -3,17 +3,20 @@
 import sesame.utils
 from django.contrib import auth
 from django.contrib.auth.decorators import login_not_required
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render, resolve_url
 from django.urls import reverse
+from django.utils import timezone
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods, require_POST
 
+from labeling import policies
 from labeling.actions import people as actions
 from labeling.errors import LabelingError
-from labeling.forms import InvitationForm, JoinForm, LoginForm
+from labeling.forms import InvitationForm, JoinForm, LoginForm, MemberRoleForm
+from labeling.models import Pool, Role
 from labeling.queries import people as queries
 from labeling.views.access import managed_invitation, managed_pool
 from labeling.views.respond import redirect, say
@@ -60,7 +63,7 @@ def join(request: HttpRequest, token: str) -> HttpResponse:
     """Accept an invitation: as oneself, or by making an account."""
     invitation = queries.invitation_of(token=token)
     form = JoinForm(request.POST or None)
-    if request.method == "POST":
+    if request.method == "POST" and invitation is not None:
         if request.user.is_authenticated:
             membership = actions.accept_invitation(token=token, user=request.user)
             say(request, f"You are {membership.get_role_display().lower()} of {membership.pool} now.")
@@ -75,7 +78,11 @@ def join(request: HttpRequest, token: str) -> HttpResponse:
                 say(request, f"Welcome. You are {invitation.get_role_display().lower()} of {invitation.pool} now.")
                 return redirect(request, "pool", pool_slug=invitation.pool.slug)
     context = {"invitation": invitation, "form": form}
-    return render(request, "labeling/join.html", context, status=422 if form.errors else 200 if invitation else 404)
+    if invitation is None:
+        return render(request, "labeling/join.html", context, status=404)
+    if invitation.accepted_at or invitation.revoked_at or invitation.expires_at <= timezone.now():
+        context["refusal"] = actions.refusal(invitation).message
+    return render(request, "labeling/join.html", context, status=422 if form.errors else 200)
 
 
 def pool_people(request: HttpRequest, pool_slug: str) -> HttpResponse:
@@ -104,7 +111,22 @@ def invitation_revoke(request: HttpRequest, invitation_id: int) -> HttpResponse:
     return redirect(request, "pool-people", pool_slug=invitation.pool.slug)
 
 
-def _people_page(request: HttpRequest, pool, form: InvitationForm, *, status: int = 200, **shown) -> HttpResponse:
+@require_POST
+def member_remove(request: HttpRequest, pool_slug: str) -> HttpResponse:
+    """Take a role away from a member."""
+    pool = managed_pool(request.user, pool_slug)
+    form = MemberRoleForm(request.POST, pool=pool)
+    if not form.is_valid():
+        raise Http404
+    user, role = form.cleaned_data["user"], form.cleaned_data["role"]
+    actions.remove_member(pool=pool, user=user, role=role, by=request.user)
+    say(request, f"{user} is no longer {Role(role).label.lower()} of {pool}.")
+    return redirect(request, "pool-people" if policies.can_manage(pool, request.user) else "pool", pool_slug=pool.slug)
+
+
+def _people_page(
+    request: HttpRequest, pool: Pool, form: InvitationForm, *, status: int = 200, **shown: object
+) -> HttpResponse:
     context = {
         "pool": pool,
         "form": form,

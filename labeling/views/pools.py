@@ -10,6 +10,7 @@ from labeling.actions.pools import save_guideline
 from labeling.errors import LabelingError
 from labeling.forms import GuidelineForm, PoolForm
 from labeling.queries import pools as queries
+from labeling.queries.attention import noteworthy_events
 from labeling.queries.pool_questions import imports_of, questions_of
 from labeling.queries.queue import work_for
 from labeling.queries.rounds import rounds_of
@@ -48,10 +49,10 @@ def pool(request: HttpRequest, pool_slug: str) -> HttpResponse:
         "counts": queries.pool_counts(pool=pool),
         "budgets": queries.budgets_of(pool=pool),
         "rounds": rounds_of(pool=pool)[:10],
-        "runs": runs_of(pool)[:5],
+        "runs": runs_of(pool).order_by("-created_at", "-id")[:5],
         "imports": imports_of(pool)[:5],
         "guideline": queries.current_guideline(pool=pool),
-        "events": queries.recent_events(pool=pool, limit=10),
+        "events": noteworthy_events(pool),
     }
     return render(request, "labeling/pool.html", context)
 

@@ -11,7 +11,8 @@ from labeling.engine.selection import presets, strategies
 from labeling.errors import LabelingError
 from labeling.forms import RunForm
 from labeling.models import Pool, SelectionRun
-from labeling.queries import run_results, runs as queries
+from labeling.queries import run_results
+from labeling.queries import runs as queries
 from labeling.queries.shared import policy_models
 from labeling.views.access import managed_pool, managed_run
 from labeling.views.respond import page_of, redirect, say
@@ -20,7 +21,11 @@ from labeling.views.respond import page_of, redirect, say
 @require_safe
 def pool_runs(request: HttpRequest, pool_slug: str) -> HttpResponse:
     pool = managed_pool(request.user, pool_slug)
-    return render(request, "labeling/runs.html", {"pool": pool, "page": page_of(request, queries.runs_of(pool))})
+    return render(
+        request,
+        "labeling/runs.html",
+        {"pool": pool, "page": page_of(request, queries.runs_of(pool).order_by("-created_at", "-id"))},
+    )
 
 
 @require_http_methods(["GET", "POST"])

@@ -13,7 +13,9 @@
       Object.assign(anchor, { href: link.href, textContent: link.text, target: "_blank", rel: "noopener" });
       notice.append(anchor);
     }
-    document.getElementById("messages").replaceChildren(notice);
+    const messages = document.getElementById("messages");
+    if (messages.textContent.trim() === notice.textContent.trim()) return; // a poll would say it every second
+    messages.replaceChildren(notice);
     notice.scrollIntoView({ block: "nearest" });
   }
 

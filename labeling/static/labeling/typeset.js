@@ -8,6 +8,7 @@
     maxExpand: 1000,
     strict: "warn",
     output: "htmlAndMathml",
+    errorColor: "var(--danger)",
   };
 
   function typeset(node) {
@@ -16,12 +17,14 @@
     const source = node.textContent;
     const tex = node.dataset.tex ?? source;
     try {
-      katex.render(tex, node, { ...options, displayMode: node.classList.contains("block"), throwOnError: true });
+      katex.render(tex, node, { ...options, displayMode: node.classList.contains("block") });
+      if (!node.querySelector(".katex-error")) return;
     } catch {
-      node.textContent = source; // never KaTeX's own message: it repeats its input
-      node.classList.add("unreadable");
-      node.title = "This formula could not be typeset; you see its source.";
+      // Worse than a spelling mistake, for instance nested too deeply.
     }
+    node.textContent = source; // never KaTeX's own message: it repeats its input
+    node.classList.add("unreadable");
+    node.title = "This formula could not be typeset; you see its source.";
   }
 
   function typesetWithin(root) {

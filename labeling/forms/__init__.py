@@ -1,0 +1,29 @@
+"""What people fill in. A form checks its fields; the rules are the actions', whose refusals views show on the form."""
+
+from labeling.forms.answers import AnswerForm, DecisionForm, DraftForm, ExportForm, UnanswerableForm
+from labeling.forms.people import InvitationForm, JoinForm, LoginForm, MemberRoleForm
+from labeling.forms.pools import CalibrationFileForm, FileForm, GuidelineForm, MappingForm, PoolForm, VotesForm
+from labeling.forms.runs import BudgetForm, PolicyModelForm, RoundForm, RoundStatusForm, RunForm
+
+__all__ = [
+    "AnswerForm",
+    "BudgetForm",
+    "CalibrationFileForm",
+    "DecisionForm",
+    "DraftForm",
+    "ExportForm",
+    "FileForm",
+    "GuidelineForm",
+    "InvitationForm",
+    "JoinForm",
+    "LoginForm",
+    "MappingForm",
+    "MemberRoleForm",
+    "PolicyModelForm",
+    "PoolForm",
+    "RoundForm",
+    "RoundStatusForm",
+    "RunForm",
+    "UnanswerableForm",
+    "VotesForm",
+]

@@ -1,0 +1,53 @@
+"""Logging in, joining, and roles."""
+
+from typing import Any
+
+from django import forms
+from django.contrib.auth.forms import AuthenticationForm
+
+from labeling.models import Pool, Role, User
+
+
+class LoginForm(AuthenticationForm):
+    """Name and password, with one message whichever of them is wrong."""
+
+    error_messages = {
+        "invalid_login": "The name and password do not belong together. Both are case-sensitive.",
+        "inactive": "The name and password do not belong together. Both are case-sensitive.",
+    }
+
+
+class JoinForm(forms.Form):
+    """A new account, made with an invitation."""
+
+    username = forms.CharField(
+        label="Your name here",
+        max_length=150,
+        help_text="Letters, digits and @ . + - _; managers see it beside your answers.",
+        widget=forms.TextInput(attrs={"autocomplete": "username", "autocapitalize": "none"}),
+    )
+    password = forms.CharField(
+        label="Password",
+        strip=False,
+        help_text="At least 8 characters, not a common word and not only digits.",
+        widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
+    )
+
+
+class InvitationForm(forms.Form):
+    role = forms.ChoiceField(label="Role", choices=Role.choices, initial=Role.ANNOTATOR)
+    note = forms.CharField(
+        label="Note",
+        max_length=200,
+        required=False,
+        help_text="For yourself: whom the link is for. They do not see it.",
+    )
+
+
+class MemberRoleForm(forms.Form):
+    user = forms.ModelChoiceField(queryset=User.objects.none())
+    role = forms.ChoiceField(choices=Role.choices)
+
+    def __init__(self, *args: Any, pool: Pool, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["user"].queryset = User.objects.filter(memberships__pool=pool).distinct()

@@ -1,0 +1,173 @@
+"""Models, selection runs, budgets and rounds."""
+
+from typing import Any
+
+from django import forms
+from django.db.models import Q
+
+from labeling.models import Budget, CalibrationSet, PolicyModel, Pool, SelectionRun
+
+
+class PolicyModelForm(forms.Form):
+    name = forms.CharField(label="Name", max_length=120, help_text="As you will choose it for a run.")
+    engine = forms.ChoiceField(
+        label="Where it runs", choices=[choice for choice in PolicyModel.EngineKind.choices if choice[0] != "scripted"]
+    )
+    model = forms.CharField(
+        label="Model",
+        max_length=300,
+        help_text="A hub name or a path, as the engine knows it. assay-tiny is for the demo only.",
+    )
+    base_url = forms.URLField(
+        label="Address of the server",
+        required=False,
+        assume_scheme="http",
+        widget=forms.TextInput(attrs={"inputmode": "url"}),
+        help_text="For a server only; usually ends in /v1.",
+    )
+    api_key_env = forms.CharField(
+        label="Variable with the key",
+        required=False,
+        max_length=100,
+        help_text="An environment variable of the worker, such as OPENAI_API_KEY. Never the key itself.",
+    )
+    temperature = forms.FloatField(
+        label="Temperature",
+        required=False,
+        min_value=0,
+        max_value=5,
+        help_text="Empty: as the model's authors recommend, else 0.6.",
+    )
+    top_p = forms.FloatField(
+        label="Top-p", required=False, min_value=0, max_value=1, help_text="Empty: as recommended, else 1."
+    )
+    max_tokens = forms.IntegerField(label="Longest answer, in tokens", initial=2048, min_value=1)
+    probe_max_tokens = forms.IntegerField(
+        label="Longest forced answer, in tokens",
+        initial=64,
+        min_value=1,
+        help_text="A probe cuts a chain of thought and asks for the answer at once.",
+    )
+    check = forms.BooleanField(
+        label="Try to reach the model now",
+        required=False,
+        initial=True,
+        help_text="Loads a local model or asks the server; it may take a minute.",
+    )
+
+
+class RunForm(forms.Form):
+    """A selection run: sane defaults in front, everything else folded away."""
+
+    answers_from = forms.ChoiceField(label="Answers come from")
+    calibration_set = forms.ModelChoiceField(
+        label="Calibration set",
+        queryset=CalibrationSet.objects.none(),
+        empty_label=None,
+        help_text="Questions with known answers, like the pool's. They set the threshold and are never exported.",
+    )
+    budget = forms.IntegerField(
+        label="Questions to pick",
+        initial=8,
+        min_value=1,
+        help_text="A handful is enough for GRPO; each is answered by people.",
+    )
+    alpha = forms.CharField(
+        label="Alpha, the miscoverage level",
+        initial="0.1",
+        help_text="A share 1 − alpha of prediction sets holds the true answer. 0.1 is usual; a weak model needs more.",
+    )
+    question_limit = forms.IntegerField(
+        label="Look at only so many questions",
+        required=False,
+        min_value=1,
+        help_text="For a first try. Empty: the whole pool.",
+    )
+    n_outcomes = forms.IntegerField(label="Full answers per question", initial=20, min_value=0)
+    n_probes = forms.IntegerField(
+        label="Probes per question",
+        initial=20,
+        min_value=0,
+        help_text="One chain of thought is cut at this many places and an answer is forced at each.",
+    )
+    strategy = forms.ChoiceField(label="Strategy", help_text="const picks the largest prediction set of each cluster.")
+    preset = forms.ChoiceField(
+        label="Rules",
+        help_text="recommended groups equivalent answers; paper and reference follow the authors to the letter.",
+    )
+    lam = forms.FloatField(label="Lambda, the weight of entropy", initial=0.02, min_value=0)
+    n_clusters = forms.IntegerField(
+        label="Clusters", required=False, min_value=1, help_text="Empty: one for each pick."
+    )
+    min_readable = forms.FloatField(
+        label="Share of answers that must be readable",
+        required=False,
+        min_value=0,
+        max_value=1,
+        help_text="Below it a question is not picked. Empty: as the rules say.",
+    )
+    embedder = forms.CharField(
+        label="Embedding model",
+        required=False,
+        help_text="Finds questions that are alike. Empty where clusters are given in the file.",
+    )
+    seed = forms.IntegerField(
+        label="Seed", initial=0, min_value=0, help_text="The same seed and data pick the same questions."
+    )
+
+    FRONT = ("answers_from", "calibration_set", "budget", "alpha", "question_limit")
+
+    def __init__(
+        self,
+        *args: Any,
+        pool: Pool,
+        sources: list[tuple[str, str]],
+        strategies: list[tuple[str, str]],
+        presets: list[tuple[str, str]],
+        embedder: str,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["answers_from"].choices = sources
+        self.fields["strategy"].choices = strategies
+        self.fields["preset"].choices = presets
+        self.fields["embedder"].initial = embedder
+        self.fields["calibration_set"].queryset = CalibrationSet.objects.filter(Q(pool=pool) | Q(pool=None))
+
+    def front(self) -> list[forms.BoundField]:
+        return [self[name] for name in self.FRONT]
+
+    def folded(self) -> list[forms.BoundField]:
+        return [field for field in self if field.name not in self.FRONT]
+
+    def has_folded_errors(self) -> bool:
+        return bool(set(self.errors) - {*self.FRONT, "__all__"})
+
+
+class BudgetForm(forms.Form):
+    name = forms.CharField(label="Name", max_length=120, help_text="For what or from whom the money is.")
+    units = forms.IntegerField(
+        label="Human answers",
+        min_value=1,
+        max_value=1_000_000,
+        help_text="One unit is one answer by one person. A disagreement costs one more, for its adjudication.",
+    )
+
+
+class RoundForm(forms.Form):
+    budget = forms.ModelChoiceField(label="Budget", queryset=Budget.objects.none(), empty_label=None)
+    overlap = forms.IntegerField(
+        label="Answers per question",
+        initial=2,
+        min_value=1,
+        max_value=20,
+        help_text="With two, mistakes show as disagreements. One wrong label of 8 is an eighth of the dataset.",
+    )
+
+    def __init__(self, *args: Any, run: SelectionRun, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["budget"].queryset = Budget.objects.filter(pool=run.pool)
+
+
+class RoundStatusForm(forms.Form):
+    to = forms.ChoiceField(choices=[("pause", "Pause"), ("resume", "Resume"), ("close", "Close")])

@@ -1,0 +1,349 @@
+"""Take a picture of every page, at desk and phone width, in light and dark, from an application filled with made-up data.
+
+    .venv/bin/python tests/journeys/screenshots.py OUTPUT_DIR [--only NAME ...]
+
+It uses a database of its own below OUTPUT_DIR and the system's Chromium (CHROMIUM names another).
+"""
+
+import argparse
+import os
+import random
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+from urllib.request import urlopen
+
+ROOT = Path(__file__).resolve().parents[2]
+WIDTHS = {"desk": (1280, 900), "phone": (390, 844)}
+CHROMIUM_FLAGS = [
+    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+    "--disable-component-update", "--disable-sync",
+]  # fmt: skip
+FINGERPRINT = "5d1f7c02a9b34e10" * 4
+
+
+def made_up_question(rng: random.Random) -> tuple[str, str, list[str]]:
+    """Return a question, its answer, and wrong answers that a model might give."""
+    a, b, c = rng.randint(2, 9), rng.randint(2, 9), rng.randint(2, 12)
+    kind = rng.randrange(8)
+    if kind == 0:
+        return (
+            rf"Let $f(x) = \frac{{{a}x + {b}}}{{x - {c}}}$ for $x \neq {c}$. For how many integers $n$ is $f(n)$ an integer?",
+            str(2 * sum((a * c + b) % d == 0 for d in range(1, a * c + b + 1))),
+            [str(a + b), str(c), str(a * c + b), str(2 * c)],
+        )
+    if kind == 1:
+        return (
+            rf"Evaluate $$\int_0^{{{a}}} \left({b}x^2 + {c}\right)\,dx.$$ Give your answer as a fraction in lowest terms.",
+            rf"\frac{{{b * a**3 + 3 * c * a}}}{{3}}",
+            [rf"\frac{{{b * a**3}}}{{3}}", str(b * a * a + c), rf"\frac{{{b * a**3 + c * a}}}{{3}}", str(a * b * c)],
+        )
+    if kind == 2:
+        return (
+            f"A shop sells pencils at ${a}.{b}0 each and notebooks at ${c}. Ivy buys {b} pencils and {a} notebooks and "
+            f"pays with a $200 bill. How much change does she get, in dollars?",
+            f"{200 - b * (a + b / 10) - a * c:g}",
+            [f"{200 - b * a - a * c}", f"{b * (a + b / 10) + a * c:g}", f"{200 - a * c}"],
+        )
+    if kind == 3:
+        return (
+            rf"The sequence $(u_n)$ satisfies $u_1 = {a}$ and $u_{{n+1}} = u_n + {b}n$ for all $n \ge 1$. Find $u_{{{c}}}$.",
+            str(a + b * c * (c - 1) // 2),
+            [str(a + b * c), str(a + b * c * (c + 1) // 2), str(a + b * (c - 1)), str(a * c)],
+        )
+    if kind == 4:
+        return (
+            rf"What is the determinant of $\begin{{pmatrix}} {a} & {b} \\ {c} & {a + c} \end{{pmatrix}}$?",
+            str(a * (a + c) - b * c),
+            [str(a * (a + c) + b * c), str(b * c - a * (a + c)), str(a * c - b)],
+        )
+    if kind == 5:
+        return (
+            f"In how many ways can {a + 3} people sit around a round table if {b} of them insist on sitting together? "
+            "Seatings that differ by a rotation are the same.",
+            str(a * b * 6),
+            [str(a * 24), str(b * 120), str(a * b), "720", "144"],
+        )
+    if kind == 6:
+        return (
+            rf"A fair die is rolled {a} times. What is the probability that the product of the rolls is divisible by ${b}$?",
+            rf"\frac{{{a}}}{{{a + b}}}",
+            [rf"1 - \left(\frac{{1}}{{2}}\right)^{{{a}}}", rf"\frac{{1}}{{{b}}}", "0.5", rf"\frac{{{b}}}{{36}}"],
+        )
+    return (
+        rf"Solve for $x$: $\log_{{{a}}}(x + {b}) + \log_{{{a}}}(x - {b}) = 2$.",
+        rf"\sqrt{{{a * a + b * b}}}",
+        [rf"\pm\sqrt{{{a * a + b * b}}}", str(a + b), rf"\sqrt{{{a * a - b}}}"],
+    )
+
+
+def made_up_votes(rng: random.Random, truth: str, wrong: list[str]) -> dict[str, list[str]]:
+    """Votes of a model that sometimes knows, sometimes wavers, and rarely has no idea."""
+    skill = rng.choice([0.95, 0.85, 0.6, 0.45, 0.3, 0.1])
+    answers = [truth if rng.random() < skill else rng.choice([*wrong, *wrong, ""]) for _ in range(40)]
+    return {"outcome_answers": answers[:20], "probe_answers": answers[20:]}
+
+
+def seed() -> dict[str, Any]:
+    """Fill the database through the application's own actions; return the pages to take, by name."""
+    from django.utils import timezone
+
+    from labeling.actions import adjudication, annotation, budgets, people, pools, rounds, runs
+    from labeling.actions.imports import calibration_set_to_fill, commit_import, preview_import
+    from labeling.actions.policy_models import create_policy_model
+    from labeling.models import Pool, Question, RecordedVotes, Role, SelectionRun, Slot, User
+    from labeling.runs.worker import work
+
+    import json
+    import uuid
+
+    from django.core.files.base import ContentFile
+
+    mira, ana, ben, ada = (User.objects.create_user(name, is_staff=name == "mira") for name in ("mira", "ana", "ben", "ada"))
+    pool = people.create_pool(
+        name="Olympiad warm-ups", by=None, description="Competition questions without answer keys, from four collections.",
+    )  # fmt: skip
+    for user, role in ((mira, Role.MANAGER), (ana, Role.ANNOTATOR), (ben, Role.ANNOTATOR), (ada, Role.ADJUDICATOR)):
+        people.add_member(pool=pool, user=user, role=role, by=None)
+    other = people.create_pool(name="Finance word problems", by=mira, description="Statements of listed companies, 2024.")
+    pools.save_guideline(
+        pool=pool, by=mira,
+        text="Give the final answer only, in lowest terms.\n\nWrite fractions as 3/4 or $\\frac{3}{4}$; do not round. "
+        "Leave units out unless the question asks for them.\n\nIf a question has several answers, mark it as unanswerable.",
+    )  # fmt: skip
+
+    rng = random.Random(11)
+    made: dict[str, tuple[str, str, list[str]]] = {}
+    while len(made) < 340:
+        question = made_up_question(rng)
+        made.setdefault(question[0], question)
+    asked, known = list(made.values())[:220], list(made.values())[220:]
+    lines = [json.dumps({"id": f"ow-{i:03}", "question": text}) for i, (text, _, _) in enumerate(asked)]
+    lines[6] = lines[6][:-9]
+    lines[9] = json.dumps({"id": "ow-009", "question": ""})
+    lines[12] = json.dumps({"id": "ow-012b", "question": asked[3][0]})
+    batch = preview_import(file=ContentFile("\n".join(lines).encode()), filename="warmups.jsonl", pool=pool, by=mira)
+    commit_import(batch=batch, by=mira)
+    pending = preview_import(
+        file=ContentFile("\n".join([*lines[:40], '{"id": "new-1", "question": "What is $2^{10}$?"}', "{broken"]).encode()),
+        filename="warmups-second-delivery.jsonl", pool=pool, by=mira,
+    )  # fmt: skip
+    calibration = calibration_set_to_fill(name="Olympiad keys 2023", pool=None, by=mira)
+    rows = [json.dumps({"id": f"cal-{i:03}", "question": text, "answer": truth}) for i, (text, truth, _) in enumerate(known)]
+    commit_import(
+        batch=preview_import(file=ContentFile("\n".join(rows).encode()), filename="keys-2023.jsonl", calibration_set=calibration, by=mira),
+        by=mira,
+    )  # fmt: skip
+    for each in [*Question.objects.filter(pool=pool), *calibration.items.all()]:
+        _, truth, wrong = made[each.text]
+        RecordedVotes.objects.create(
+            question_fingerprint=each.fingerprint, question_uid=each.uid, generation_fingerprint=FINGERPRINT,
+            votes={"id": each.uid, **made_up_votes(rng, truth, wrong)},
+        )  # fmt: skip
+    create_policy_model(name="assay-tiny", engine="transformers", model="assay-tiny", temperature=1.0, max_tokens=80, by=mira)
+    server = create_policy_model(
+        name="Qwen3 4B on the cluster", engine="openai", model="Qwen/Qwen3-4B", base_url="http://gpu-3:8000/v1", by=mira
+    )
+
+    asked_of = {"pool": pool, "calibration_set": calibration, "budget": 8, "by": mira}
+    degenerate = runs.create_run(**asked_of, generation_fingerprint=FINGERPRINT, alpha="0.02")
+    finished = runs.create_run(**asked_of, generation_fingerprint=FINGERPRINT, alpha="0.2")
+    work(once=True)
+    finished.refresh_from_db()
+    running, failed, cancelled = (runs.create_run(**asked_of, policy_model=server, alpha="0.1") for _ in range(3))
+    now = timezone.now()
+    stages = [
+        {"name": "calibration: trajectories", "done": 120, "total": 120, "done_before": 0, "started_at": now.isoformat(), "seconds": 41.2},
+        {"name": "calibration: probes", "done": 2400, "total": 2400, "done_before": 0, "started_at": now.isoformat(), "seconds": 63.0},
+        {"name": "calibration: outcomes", "done": 1730, "total": 2400, "done_before": 0,
+         "started_at": (now - timedelta(seconds=97)).isoformat(), "seconds": 97.0},
+    ]  # fmt: skip
+    SelectionRun.objects.filter(pk=running.pk).update(
+        status="running", stage="calibration: outcomes", stages=stages, lease_token="seed", started_at=now,
+        lease_until=now + timedelta(days=1),
+    )  # fmt: skip
+    SelectionRun.objects.filter(pk=failed.pk).update(
+        status="failed", stages=stages[:2], error_code="engine_unavailable", started_at=now, finished_at=now,
+        error="The server at http://gpu-3:8000/v1 does not answer (connection refused). Start it, or correct its address, then retry.",
+    )  # fmt: skip
+    SelectionRun.objects.filter(pk=cancelled.pk).update(status="cancelled", stages=stages, finished_at=now)
+
+    budget = budgets.grant_budget(pool=pool, name="Spring 2025", units=40, by=mira)
+    round = rounds.open_round(run=finished, budget=budget, overlap=2, by=mira)
+    for user, n in ((ana, 6), (ben, 5)):
+        for i in range(n):
+            slot = annotation.claim_slot(round=round, user=user)
+            truth = made[slot.question.text][1]
+            if i == 2:
+                truth = made[slot.question.text][2][0] if user is ben else truth
+            annotation.submit_annotation(
+                slot=slot, answer=truth, idempotency_key=uuid.uuid4(), by=user, confident=i != 2,
+                note="The second root does not satisfy the domain." if i == 2 else "",
+            )  # fmt: skip
+    held = annotation.claim_slot(round=round, user=ana)
+    annotation.save_draft(slot=held, draft={"answer": r"\frac{128}{3}", "unsure": True, "note": ""}, by=ana)
+    unsaved = annotation.claim_slot(round=round, user=ben)
+    dispute = adjudication.claim_adjudication(round=round, user=ada)
+    done = Slot.objects.filter(holder=ana, state="done").first()
+    invitation, token = people.create_invitation(pool=pool, role=Role.ANNOTATOR, by=mira, note="Karim, from the maths circle")
+    assert Pool.objects.count() == 2 and other and dispute is not None and unsaved is not None and done is not None
+    p = f"/pools/{pool.slug}"
+    return {
+        "login": (None, "/login/"),
+        "login-link": (None, "/login/?sesame=abc"),
+        "join": (None, f"/join/{token}/"),
+        "home-manager": ("mira", "/"),
+        "home-annotator": ("ana", "/"),
+        "pool": ("mira", f"{p}/"),
+        "pool-empty": ("mira", f"/pools/{other.slug}/"),
+        "pool-annotator": ("ana", f"{p}/"),
+        "pool-new": ("mira", "/pools/new/"),
+        "import": ("mira", f"{p}/import/"),
+        "import-preview": ("mira", f"/imports/{pending.pk}/"),
+        "import-committed": ("mira", f"/imports/{batch.pk}/"),
+        "votes-import": ("mira", f"{p}/votes/"),
+        "questions": ("mira", f"{p}/questions/"),
+        "people": ("mira", f"{p}/people/"),
+        "guideline": ("mira", f"{p}/guideline/"),
+        "models": ("mira", "/models/"),
+        "model-new": ("mira", "/models/new/"),
+        "calibration-sets": ("mira", "/calibration-sets/"),
+        "calibration-import": ("mira", "/calibration-sets/import/"),
+        "runs": ("mira", f"{p}/runs/"),
+        "run-new": ("mira", f"{p}/runs/new/"),
+        "run-finished": ("mira", f"/runs/{finished.pk}/"),
+        "run-degenerate": ("mira", f"/runs/{degenerate.pk}/"),
+        "run-running": ("mira", f"/runs/{running.pk}/"),
+        "run-failed": ("mira", f"/runs/{failed.pk}/"),
+        "budget-new": ("mira", f"{p}/budgets/new/"),
+        "round-new": ("mira", f"/runs/{finished.pk}/round/new/"),
+        "round": ("mira", f"/rounds/{round.pk}/"),
+        "round-annotator": ("ana", f"/rounds/{round.pk}/"),
+        "round-adjudicator": ("ada", f"/rounds/{round.pk}/"),
+        "slot": ("ana", f"/slots/{held.pk}/"),
+        "slot-done": ("ana", f"/slots/{done.pk}/"),
+        "adjudication": ("ada", f"/adjudications/{dispute.pk}/"),
+        "export": ("mira", f"{p}/export/"),
+        "not-found": ("mira", "/pools/nowhere/"),
+        "not-allowed": ("ana", f"{p}/export/"),
+    }
+
+
+def session_of(username: str) -> str:
+    """Return the key of a new session in which the person is logged in."""
+    from importlib import import_module
+
+    from django.conf import settings
+    from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_KEY
+
+    from labeling.models import User
+
+    user = User.objects.get(username=username)
+    session = import_module(settings.SESSION_ENGINE).SessionStore()
+    session[SESSION_KEY] = str(user.pk)
+    session[BACKEND_SESSION_KEY] = "django.contrib.auth.backends.ModelBackend"
+    session[HASH_SESSION_KEY] = user.get_session_auth_hash()
+    session.save()
+    return session.session_key
+
+
+@contextmanager
+def server(environment: dict[str, str]) -> Iterator[str]:
+    """Serve the application on a free port; yield its address."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    process = subprocess.Popen(
+        [sys.executable, "manage.py", "runserver", "--noreload", f"127.0.0.1:{port}"],
+        cwd=ROOT, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    try:
+        for _ in range(100):
+            try:
+                urlopen(f"http://127.0.0.1:{port}/login/", timeout=2).close()
+                break
+            except OSError:
+                time.sleep(0.2)
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def take(address: str, pages: dict[str, Any], out: Path, widths: list[str], schemes: list[str]) -> list[str]:
+    """Take the pictures; return what is wrong with a page: errors in its console, or a sideways scroll."""
+    from playwright.sync_api import sync_playwright
+
+    found = []
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=os.environ.get("CHROMIUM", "/usr/bin/chromium"), args=CHROMIUM_FLAGS)
+        for width in widths:
+            for scheme in schemes:
+                for username in sorted({user or "" for user, _ in pages.values()}):
+                    context = browser.new_context(
+                        viewport=dict(zip(("width", "height"), WIDTHS[width], strict=True)), color_scheme=scheme
+                    )
+                    if username:
+                        context.add_cookies([{"name": "sessionid", "value": session_of(username), "url": address}])
+                    page = context.new_page()
+                    name = ""
+                    page.on("console", lambda message: message.type in {"error", "warning"} and found.append(f"{name}: {message.text}"))
+                    page.on("pageerror", lambda error: found.append(f"{name}: {error}"))
+                    for name, (user, path) in pages.items():
+                        if (user or "") != username:
+                            continue
+                        page.goto(address + path)
+                        page.wait_for_timeout(700 if name.startswith(("run-", "slot")) else 150)
+                        wide = page.evaluate("document.documentElement.scrollWidth - innerWidth")
+                        if wide > 0:
+                            found.append(f"{name}: {width} scrolls sideways by {wide} pixels")
+                        page.screenshot(path=out / f"{name}-{width}-{scheme}.png", full_page=True)
+                    context.close()
+        browser.close()
+    return found
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("out", type=Path)
+    parser.add_argument("--only", nargs="*", default=[], help="Names of pages.")
+    parser.add_argument("--width", choices=WIDTHS, action="append")
+    parser.add_argument("--scheme", choices=["light", "dark"], action="append")
+    arguments = parser.parse_args()
+    arguments.out.mkdir(parents=True, exist_ok=True)
+    os.environ |= {
+        "ASSAY_VAR": str(arguments.out / "var"), "DJANGO_SETTINGS_MODULE": "labeling.settings", "HF_HUB_OFFLINE": "1",
+        "DJANGO_ALLOW_ASYNC_UNSAFE": "1", "TOKENIZERS_PARALLELISM": "false", "ASSAY_DEBUG": "0",
+        "ASSAY_SECRET_KEY": "of-made-up-data", "ASSAY_ALLOWED_HOSTS": "127.0.0.1", "ASSAY_HTTPS": "0",
+    }  # fmt: skip
+    sys.path.insert(0, str(ROOT))
+    import django
+
+    django.setup()
+    from django.core.management import call_command
+
+    call_command("migrate", verbosity=0)
+    call_command("collectstatic", verbosity=0, interactive=False)
+    listing = arguments.out / "pages.json"
+    import json
+
+    if listing.exists():
+        pages = json.loads(listing.read_text())
+    else:
+        pages = seed()
+        listing.write_text(json.dumps(pages))
+    pages = {name: page for name, page in pages.items() if not arguments.only or name in arguments.only}
+    with server(dict(os.environ)) as address:
+        found = take(address, pages, arguments.out, arguments.width or list(WIDTHS), arguments.scheme or ["light", "dark"])
+    print("\n".join(sorted(set(found))) or "Nothing wrong.")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
