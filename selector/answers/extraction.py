@@ -85,7 +85,8 @@ def _stand_together(between: str) -> bool:
 
 
 def _stated(text: str) -> str:
-    statements = list(_STATED.finditer(text))
+    may_state = "####" in text or "answer" in text.lower()
+    statements = list(_STATED.finditer(text)) if may_state else []
     if not statements:
         return ""
     rest = text[statements[-1].end() :].lstrip()

@@ -7,7 +7,7 @@ import time
 from collections.abc import Sequence
 from types import TracebackType
 
-from selector.answers.canonical import canonical_form, compare_exactly, infer_kind
+from selector.answers.canonical import compare_exactly
 from selector.answers.comparing import Comparison
 from selector.answers.contract import AnswerPolicy, ReadAs, Verdict, VerdictStore, verdict_key
 from selector.answers.prover import Prover, WorkerFailed
@@ -16,6 +16,7 @@ from selector.answers.spelling import clean
 from selector.answers.stores import MemoryVerdictStore
 from selector.answers.syntax import Node
 
+MAX_UNPROVED = 20  # of one question: then its answers are compared exactly, so that a hostile one cannot stop a run
 _DEFAULT = AnswerPolicy()
 _log = logging.getLogger(__name__)
 
@@ -111,33 +112,36 @@ def group_answers(
     An answer joins the first class whose representative, its first member, it is equivalent to; ``undecided`` opens a
     new class, and classes never merge. Without a grader only exact forms are compared.
     """
-    classes: list[int] = []
-    representatives: list[str] = []
-    known: dict[str, int] = {}
-    for answer in answers:
+    grouping = _Grouping(kind, policy, grader)
+    return [grouping.class_of(answer) for answer in answers]
+
+
+class _Grouping:
+    def __init__(self, kind: str | None, policy: AnswerPolicy, grader: Grader | None) -> None:
+        self.kind, self.policy, self.grader = kind, policy, grader
+        self.representatives: list[str] = []
+        self.known: dict[str, int] = {}
+        self.n_unproved = 0
+
+    def class_of(self, answer: str) -> int:
         text = clean(answer)
         if not text:
-            classes.append(-1)
-            continue
-        if text not in known:
-            known[text] = _class_of(answer, representatives, kind, policy, grader)
-            if known[text] == len(representatives):
-                representatives.append(answer)
-        classes.append(known[text])
-    return classes
+            return -1
+        if text not in self.known:
+            matches = (
+                number
+                for number, representative in enumerate(self.representatives)
+                if self.compare(representative, text) is Verdict.EQUIVALENT
+            )
+            self.known[text] = next(matches, len(self.representatives))
+            if self.known[text] == len(self.representatives):
+                self.representatives.append(text)
+        return self.known[text]
 
-
-def _class_of(
-    answer: str, representatives: Sequence[str], kind: str | None, policy: AnswerPolicy, grader: Grader | None
-) -> int:
-    for number, representative in enumerate(representatives):
-        if grader is None:
-            verdict = compare_exactly(representative, answer, kind, policy)[0]
-        else:
-            verdict = grader.compare(representative, answer, kind, policy)
-        if verdict is Verdict.EQUIVALENT:
-            return number
-    return len(representatives)
-
-
-__all__ = ["Grader", "canonical_form", "group_answers", "infer_kind"]
+    def compare(self, representative: str, answer: str) -> Verdict:
+        verdict, is_open = compare_exactly(representative, answer, self.kind, self.policy)
+        if not is_open or verdict is not Verdict.UNDECIDED or self.grader is None or self.n_unproved >= MAX_UNPROVED:
+            return verdict
+        verdict = self.grader.compare(representative, answer, self.kind, self.policy)
+        self.n_unproved += verdict is Verdict.UNDECIDED
+        return verdict

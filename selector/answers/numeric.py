@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from decimal import Decimal
 from functools import lru_cache
 from typing import Any
@@ -15,6 +15,7 @@ from selector.answers.syntax import Node
 
 _PRECISIONS = (200, 420)  # bits; a value counts where both agree to 1e-25
 _MAX_LOG2 = 10**12  # magnitude of a number still worked with
+_N_POINTS = 4
 _PROVABLE_LOG2 = 4000  # larger numbers would be written out by whoever tries to prove something about them
 _local = threading.local()
 
@@ -23,40 +24,30 @@ class NoValue(Exception):
     """The expression has no usable value at the point."""
 
 
-@lru_cache(maxsize=8192)
-def fingerprint(node: Node) -> tuple[Any, ...]:
-    """Return the values of a tree at three fixed points, None where it has no trustworthy one.
-
-    Variables take values in (1/2, 2) that depend on their names alone, negated at the third point.
-    """
-    return tuple(_trusted(node, point) for point in range(3))
-
-
 def are_apart(left: Node, right: Node) -> bool:
     """Tell whether two trees certainly differ: at some point their values are further apart than 1e-20, relatively."""
-    complex_matters = _mentions_i(left) or _mentions_i(right)
-    for a, b in zip(fingerprint(left), fingerprint(right), strict=True):
-        if a is None or b is None:
-            continue
-        if (a.imag or b.imag) and not complex_matters:
-            continue
-        if abs(a - b) > 1e-20 * max(abs(a), abs(b)):
-            return True
-    return False
+    return any(abs(a - b) > 1e-20 * max(abs(a), abs(b)) for a, b in _common_values(left, right))
 
 
 def agree_somewhere(left: Node, right: Node) -> bool:
     """Tell whether two trees have trustworthy values of moderate size at a common point, and nowhere differ."""
     mag = _context(_PRECISIONS[0]).mag
-    for a, b in zip(fingerprint(left), fingerprint(right), strict=True):
-        if a is not None and b is not None and (not a or abs(mag(a)) < _PROVABLE_LOG2):
-            return not are_apart(left, right)
-    return False
+    is_moderate = any(not a or abs(mag(a)) < _PROVABLE_LOG2 for a, _ in _common_values(left, right))
+    return is_moderate and not are_apart(left, right)
+
+
+def _common_values(left: Node, right: Node) -> Iterator[tuple[Any, Any]]:
+    """Yield both values at each point where both are trustworthy, and real unless i is mentioned."""
+    may_be_complex = _mentions_i(left) or _mentions_i(right)
+    for point in range(_N_POINTS):
+        a, b = value_at(left, point), value_at(right, point)
+        if a is not None and b is not None and (may_be_complex or not (a.imag or b.imag)):
+            yield a, b
 
 
 def difference(left: Node, right: Node) -> Decimal | None:
     """Return the distance of two constants relative to the first one, as a decimal; None where there is none."""
-    a, b = fingerprint(left)[0], fingerprint(right)[0]
+    a, b = value_at(left, 0), value_at(right, 0)
     if a is None or b is None or not a:
         return None
     return Decimal(_context(_PRECISIONS[0]).nstr(abs(a - b) / abs(a), 25))
@@ -64,10 +55,7 @@ def difference(left: Node, right: Node) -> Decimal | None:
 
 def constant_ratio(left: Node, right: Node) -> float | None:
     """Return left/right where it is the same real number at every point; None where it is not, or nowhere known."""
-    found = []
-    for a, b in zip(fingerprint(left), fingerprint(right), strict=True):
-        if a is not None and b is not None and a and b:
-            found.append(a / b)
+    found = [a / b for a, b in _common_values(left, right) if a and b]
     if not found or any(abs(ratio - found[0]) > 1e-20 * abs(found[0]) or ratio.imag for ratio in found):
         return None
     return float(found[0].real)
@@ -75,7 +63,7 @@ def constant_ratio(left: Node, right: Node) -> float | None:
 
 def approximate(node: Node) -> float | None:
     """Return the real value of a tree without variables, for sorting; None where there is none."""
-    value = fingerprint(node)[0]
+    value = value_at(node, 0)
     if value is None or value.imag:
         return None
     try:
@@ -88,7 +76,13 @@ def _mentions_i(node: Node) -> bool:
     return node.op == "i" or any(_mentions_i(part) for part in node.args)
 
 
-def _trusted(node: Node, point: int) -> Any:
+@lru_cache(maxsize=16384)
+def value_at(node: Node, point: int) -> Any:
+    """Return the value of a tree at one of the points as an mpc; None where it has no trustworthy one.
+
+    Variables take values that depend on their names alone: in (1/2, 2) at the first two points, whole numbers at the
+    third, negative ones at the last.
+    """
     try:
         coarse, fine = (_Evaluation(bits, point).value(node) for bits in _PRECISIONS)
         agrees = abs(coarse - fine) <= abs(fine) * 1e-25
@@ -136,8 +130,10 @@ class _Evaluation:
 
     def variable(self, name: str) -> Any:
         digest = hashlib.sha256(f"{self.point}:{name}".encode()).digest()
+        if self.point == 2:
+            return self.mp.mpf(2 + int.from_bytes(digest[:2], "big") % 37)
         value = self.mp.mpf(int.from_bytes(digest[:6], "big")) / 2**48 * 3 / 2 + self.mp.mpf(1) / 2
-        return -value if self.point == 2 else value
+        return -value if self.point == 3 else value
 
     def function(self, name: str, argument: Any) -> Any:
         functions: dict[str, Callable[[Any], Any]] = {
