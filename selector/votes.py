@@ -108,6 +108,9 @@ def _answer(name: str, found: object) -> str:
         return ""
     if isinstance(found, bool) or not isinstance(found, str | int | float):
         raise ValueError(f"{name} is {_shown(found)}; a text or a number is wanted")
+    if isinstance(found, str) and ("\f" in found or "\b" in found):
+        what = "form feed" if "\f" in found else "backspace"
+        raise ValueError(f"{name} is {_shown(found)}, with a {what} where LaTeX began; JSON needs \\\\ for each \\")
     return str(found)
 
 

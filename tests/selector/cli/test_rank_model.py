@@ -1,0 +1,279 @@
+"""`assay rank` and `assay probe` with an engine: resuming, stopping, what is set aside, what goes wrong."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from selector import probing
+from selector.cli import main
+from selector.generation.scripted import ScriptedEngine
+from tests.conftest import ROOT
+
+N_ANSWERS = ["--outcomes", "4", "--probes", "4"]
+SLOW = """
+import sys
+from selector import probing
+from selector.cli import main
+from selector.generation.scripted import ScriptedEngine
+probing.open_engine = lambda kind, model, **options: ScriptedEngine(model, delay_seconds=0.02)
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+@pytest.fixture
+def folder(tmp_path):
+    pool = [{"problem": f"Question {row}", "id": f"p{row}"} for row in range(30)]
+    calibration = [{"problem": f"Known {row}", "id": f"p{row}", "answer": str(1 + row % 4)} for row in range(20)]
+    for name, rows in (("pool", pool), ("calibration", calibration)):
+        (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    np.save(tmp_path / "x.npy", np.random.default_rng(0).normal(size=(30, 4)).astype(np.float32))
+    return tmp_path
+
+
+def arguments(folder, *options, out="picks.jsonl", state="state"):
+    return [
+        "rank", str(folder / "pool.jsonl"), "--calibration", str(folder / "calibration.jsonl"), "--budget", "4",
+        "--engine", "scripted", "--model", "any", "--alpha", "0.6", *N_ANSWERS, "--embeddings", str(folder / "x.npy"),
+        "--state", str(folder / state), "--out", str(folder / out), "--report", str(folder / f"{out}.report"), *options,
+    ]  # fmt: skip
+
+
+def rank(folder, *options, **named):
+    return main(arguments(folder, *options, **named))
+
+
+def report_of(folder, out="picks.jsonl"):
+    return json.loads((folder / f"{out}.report").read_text())
+
+
+def n_stored(folder, state="state"):
+    return (folder / state / "completions.jsonl").read_bytes().count(b"\n")
+
+
+def errors(capsys):
+    return [line for line in capsys.readouterr().err.splitlines() if line.startswith("assay: ")]
+
+
+def test_a_run_writes_picks_and_says_what_it_spent(folder):
+    assert rank(folder) == 0
+
+    report = report_of(folder)
+    assert len((folder / "picks.jsonl").read_text().splitlines()) == 4
+    assert report["generation"]["engine"] == "scripted"
+    assert set(report["tokens"]) == {"trajectories", "probes", "outcomes"}
+    assert {"trajectories", "probes", "outcomes", "selecting"} <= set(report["seconds"])
+    assert report["calibration"]["n"] == 20
+    assert report["pool"]["n"] == 30
+
+
+def test_the_second_run_asks_for_nothing_and_reports_the_same(folder, capsys):
+    rank(folder)
+    stored, picks, report = n_stored(folder), (folder / "picks.jsonl").read_bytes(), report_of(folder)
+
+    rank(folder)
+
+    assert "0 answers made" in capsys.readouterr().err
+    assert n_stored(folder) == stored
+    assert (folder / "picks.jsonl").read_bytes() == picks
+    assert {**report_of(folder), "seconds": 0} == {**report, "seconds": 0}
+
+
+def test_without_a_state_the_answers_are_kept_beside_the_picks(folder):
+    options = arguments(folder)
+    where = options.index("--state")
+
+    assert main(options[:where] + options[where + 2 :]) == 0
+    assert (folder / "picks.jsonl.state" / "completions.jsonl").stat().st_size > 0
+
+
+def start_slow(folder, **named):
+    command = [sys.executable, "-c", SLOW, *arguments(folder, **named)]
+    process = subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, text=True, env={**os.environ})
+    completions = folder / named.get("state", "state") / "completions.jsonl"
+    deadline = time.monotonic() + 90
+    while not (completions.exists() and completions.stat().st_size):
+        assert process.poll() is None, process.stderr.read()
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    return process
+
+
+def test_kill_9_loses_nothing_that_was_saved_and_changes_no_pick(folder):
+    process = start_slow(folder)
+    process.kill()
+    process.communicate()
+    stored = n_stored(folder)
+    assert 0 < stored
+    assert not (folder / "picks.jsonl").exists()
+
+    assert rank(folder) == 0
+    assert rank(folder, out="whole.jsonl", state="fresh") == 0
+
+    assert n_stored(folder) == n_stored(folder, "fresh") > stored
+    assert (folder / "picks.jsonl").read_bytes() == (folder / "whole.jsonl").read_bytes()
+    assert {**report_of(folder), "seconds": 0} == {**report_of(folder, "whole.jsonl"), "seconds": 0}
+
+
+def test_ctrl_c_stops_cleanly_and_says_how_to_go_on(folder):
+    process = start_slow(folder)
+
+    process.send_signal(signal.SIGINT)
+    _, error = process.communicate(timeout=60)
+
+    assert process.returncode == 130
+    assert "Traceback" not in error
+    assert error.splitlines()[-1].endswith("Run the same command again to go on.")
+    assert not (folder / "picks.jsonl").exists()
+    assert rank(folder) == 0
+
+
+def test_two_commands_do_not_share_a_state(folder, capsys):
+    process = start_slow(folder)
+    try:
+        assert rank(folder) == 1
+        (line,) = errors(capsys)
+        assert "Another assay process is working in" in line
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def test_a_state_of_other_settings_is_refused_by_name(folder, capsys):
+    rank(folder)
+    capsys.readouterr()
+
+    assert rank(folder, "--temperature", "1.0") == 1
+
+    (line,) = errors(capsys)
+    assert "temperature 0.6, now 1.0" in line
+
+
+def with_engine(monkeypatch, **options):
+    engine = ScriptedEngine(**options)
+    monkeypatch.setattr(probing, "open_engine", lambda kind, **given: engine)
+    return engine
+
+
+def test_a_server_that_fails_half_of_the_time_keeps_what_it_answered(folder, capsys, monkeypatch):
+    with_engine(monkeypatch, fails_half=True)
+
+    assert rank(folder) == 1
+
+    (line,) = errors(capsys)
+    assert "run the same command again" in line
+    assert n_stored(folder) > 0
+    assert not (folder / "picks.jsonl").exists()
+
+
+def test_an_over_long_question_is_set_aside_by_name(folder, capsys, monkeypatch):
+    with (folder / "pool.jsonl").open("a") as file:
+        file.write(json.dumps({"problem": "word " * 200, "id": "long"}) + "\n")
+    np.save(folder / "x.npy", np.random.default_rng(0).normal(size=(31, 4)).astype(np.float32))
+    with_engine(monkeypatch, max_prompt_words=100)
+
+    assert rank(folder) == 0
+
+    assert "Question long was set aside: The prompt has 200 words" in capsys.readouterr().err
+    report = report_of(folder)
+    assert list(report["set_aside"]) == ["long"]
+    assert report["pool"]["ineligible"]["prompt_too_long"]["ids"] == ["long"]
+
+
+def test_rows_that_cannot_be_used_are_named_and_the_rest_goes_on(folder, capsys):
+    lines = (folder / "pool.jsonl").read_text().splitlines()
+    lines[6] = '{"problem": "broken'
+    lines.append(lines[0])
+    (folder / "pool.jsonl").write_text("\n".join(lines))
+    np.save(folder / "x.npy", np.random.default_rng(0).normal(size=(31, 4)).astype(np.float32))
+
+    assert rank(folder) == 0
+
+    error = capsys.readouterr().err
+    assert "pool.jsonl, line 7: " in error
+    assert "pool.jsonl, line 31: The question p0 was already on line 1" in error
+    report = report_of(folder)
+    assert [(row["line"], row["code"] == "duplicate") for row in report["rejected_rows"]] == [(7, False), (31, True)]
+    assert report["pool"]["n"] == 29
+
+
+def test_a_calibration_file_without_answers_is_refused(folder, capsys):
+    (folder / "calibration.jsonl").write_text(json.dumps({"problem": "What?"}) + "\n")
+
+    assert rank(folder) == 1
+
+    assert "calibration.jsonl, line 1" in errors(capsys)[0]
+
+
+def test_a_pool_question_that_is_in_the_calibration_set_is_not_picked(folder):
+    with (folder / "calibration.jsonl").open("a") as file:
+        file.write(json.dumps({"problem": "Question  3", "id": "again", "answer": "1"}) + "\n")
+
+    assert rank(folder, "--strategy", "v2") == 0
+
+    assert report_of(folder)["pool"]["ineligible"] == {"in_calibration_set": {"n": 1, "ids": ["p3"]}}
+
+
+def test_an_engine_that_does_not_exist_is_wrong_usage(folder):
+    with pytest.raises(SystemExit) as caught:
+        rank(folder, "--engine", "telepathy")
+
+    assert caught.value.code == 2
+
+
+def test_a_model_that_does_not_exist_is_named(folder, capsys):
+    assert rank(folder, "--engine", "transformers", "--model", str(folder / "no-model")) == 1
+
+    assert any("no-model" in line for line in errors(capsys))
+
+
+def test_a_server_that_is_down_is_named(folder, capsys):
+    assert rank(folder, "--engine", "openai", "--base-url", "http://127.0.0.1:9/v1") == 1
+
+    assert any("127.0.0.1:9" in line for line in errors(capsys))
+
+
+def test_probed_votes_rank_as_the_model_does(folder):
+    settings = ["--engine", "scripted", "--model", "any", *N_ANSWERS]
+    for name in ("pool", "calibration"):
+        out = str(folder / f"{name}_votes.jsonl")
+        assert main(["probe", str(folder / f"{name}.jsonl"), *settings, "--out", out]) == 0
+    rank(folder)
+
+    status = main(
+        [
+            "rank", "--votes", str(folder / "pool_votes.jsonl"),
+            "--calibration-votes", str(folder / "calibration_votes.jsonl"), "--budget", "4", "--alpha", "0.6",
+            "--embeddings", str(folder / "x.npy"), "--out", str(folder / "later.jsonl"),
+        ]
+    )  # fmt: skip
+
+    assert status == 0
+    assert (folder / "later.jsonl").read_bytes() == (folder / "picks.jsonl").read_bytes()
+
+
+def test_probing_with_other_settings_is_noticed_later(folder, capsys):
+    for name, temperature in (("pool", "0.6"), ("calibration", "1.0")):
+        main(
+            [
+                "probe", str(folder / f"{name}.jsonl"), "--engine", "scripted", "--model", "any", *N_ANSWERS,
+                "--temperature", temperature, "--out", str(folder / f"{name}_votes.jsonl"),
+            ]
+        )  # fmt: skip
+    capsys.readouterr()
+
+    status = main(
+        [
+            "rank", "--votes", str(folder / "pool_votes.jsonl"),
+            "--calibration-votes", str(folder / "calibration_votes.jsonl"), "--budget", "4",
+            "--out", str(folder / "later.jsonl"),
+        ]
+    )  # fmt: skip
+
+    assert status == 1
+    assert "Generate both with the same model and settings" in errors(capsys)[0]
