@@ -1,5 +1,6 @@
 """Answers: reading them out of completions, their exact forms, and whether two of them mean the same."""
 
+from selector.answers.canonical import canonical_form, exact_verdict, infer_kind
 from selector.answers.contract import (
     GRADER_VERSION,
     KINDS,
@@ -10,7 +11,6 @@ from selector.answers.contract import (
     verdict_key,
 )
 from selector.answers.extraction import extract_answer, extract_probe_answer
-from selector.answers.canonical import canonical_form, exact_verdict, infer_kind
 from selector.answers.grading import Grader, group_answers
 from selector.answers.stores import JsonlVerdictStore, MemoryVerdictStore
 

@@ -136,6 +136,10 @@ def _node_form(node: Node) -> str:
 
 def _structure_form(node: Node) -> str:
     if node.op == "num":
-        return str(node.value) if node.value is None or node.value.denominator.bit_length() < 4000 else hex(node.value.numerator)
+        return (
+            str(node.value)
+            if node.value is None or node.value.denominator.bit_length() < 4000
+            else hex(node.value.numerator)
+        )
     inside = ", ".join(_structure_form(part) for part in node.args)
     return f"{node.op}:{node.name}({inside})"

@@ -288,9 +288,7 @@ class Comparison:
     def choices(self, left: Choice, right: Choice) -> Verdict:
         """Compare letters; where both sides go on after the letter they must not say different things."""
         keep = self.policy.case == "keep"
-        own, other = (
-            {letter if keep else letter.upper() for letter in choice.letters} for choice in (left, right)
-        )
+        own, other = ({letter if keep else letter.upper() for letter in choice.letters} for choice in (left, right))
         if own != other:
             return DIFFERENT
         if left.rest and right.rest and left.rest.casefold() != right.rest.casefold():
@@ -308,9 +306,8 @@ class Comparison:
         """Compare mathematics outside the grammar, of which a whole answer consists: by its text, then by a proof."""
         if isinstance(left, Words | Choice) or isinstance(right, Words | Choice):
             return DIFFERENT
-        if isinstance(left, Unparsed) and isinstance(right, Unparsed):
-            if "".join(left.text.split()) == "".join(right.text.split()):
-                return EQUIVALENT
+        if isinstance(left, Unparsed) and isinstance(right, Unparsed) and _squeezed(left) == _squeezed(right):
+            return EQUIVALENT
         if not all(map(is_worth_asking, self.texts)) or not any(map(_KNOWN_OUTSIDE.search, self.texts)):
             return UNDECIDED
         self.is_open = True
@@ -332,6 +329,10 @@ class Comparison:
 def is_worth_asking(text: str) -> bool:
     """Tell whether text is short and plain enough for the parser of math-verify."""
     return len(text) <= 400 and text.isascii() and text.isprintable() and is_balanced(text) and nesting(text) <= 12
+
+
+def _squeezed(view: Unparsed) -> str:
+    return "".join(view.text.split())
 
 
 def best(verdicts: Sequence[Verdict]) -> Verdict:

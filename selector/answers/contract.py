@@ -1,4 +1,4 @@
-"""What the rest of the program says and hears about answers: kinds, a pool's policy, verdicts and where they are kept."""
+"""What the rest of the program says and hears about answers: kinds, a pool's policy, verdicts and their keys."""
 
 from __future__ import annotations
 

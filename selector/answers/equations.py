@@ -36,7 +36,7 @@ def same_relation(left: Relation, right: Relation, same_value: Callable[[Node, N
 
 
 def _proportional(left: Quotient | None, right: Quotient | None, *, may_lift: bool) -> bool | None:
-    """Tell whether two sums, cleared of denominators, are constant multiples of each other; None where it stays open."""
+    """Tell whether two sums, cleared of denominators, are constant multiples of each other; None if open."""
     if left is None or right is None:
         return None
     try:

@@ -8,6 +8,7 @@ from functools import lru_cache
 from math import ceil, comb, factorial, floor
 
 from selector.answers import ring
+from selector.answers.powers import factor_integer, power
 from selector.answers.ring import Atom, Quotient, TooLarge, Undefined
 from selector.answers.syntax import Node
 
@@ -16,7 +17,7 @@ MAX_FACTORIAL = 3000
 
 @lru_cache(maxsize=16384)
 def exact_value(node: Node) -> Quotient | None:
-    """Return the value of a tree in exact arithmetic; None where it is undefined, infinite or too large to write out."""
+    """Return the value of a tree in exact arithmetic; None where it is undefined, infinite or too large."""
     try:
         return _value(node)
     except (TooLarge, Undefined, OverflowError):
@@ -47,7 +48,7 @@ def _sum(*values: Quotient) -> Quotient:
 
 
 def _root(value: Quotient, degree: Quotient) -> Quotient:
-    return ring.power(value, ring.invert(degree))
+    return power(value, ring.invert(degree))
 
 
 def _opaque(name: str, values: list[Quotient]) -> Quotient:
@@ -106,9 +107,9 @@ def _logarithm(value: Quotient) -> Quotient:
         simple = all(base.key == "e" or base.key[0] == "#" for base, _ in monomial)
         if factor > 0 and simple:
             total = ring.constant(0)
-            for prime, n in ring.factor_integer(factor.numerator):
+            for prime, n in factor_integer(factor.numerator):
                 total = ring.add(total, ring.multiply(ring.constant(n), _ln_atom(prime)))
-            for prime, n in ring.factor_integer(factor.denominator):
+            for prime, n in factor_integer(factor.denominator):
                 total = ring.add(total, ring.multiply(ring.constant(-n), _ln_atom(prime)))
             for base, exponent in monomial:
                 one = ring.constant(1) if base.key == "e" else _ln_atom(int(base.key[1:]))
@@ -132,7 +133,7 @@ def _log_unknown(value: Quotient) -> Quotient:
     return ring.multiply(_logarithm(value), ring.atom(Atom("log-unit")))
 
 
-_QUARTER_SINES = {  # sin(r pi) for r in [0, 1/2]
+_QUARTER_SINES: dict[Fraction, tuple[tuple[int | Fraction, int], ...]] = {  # sin(r pi) for r in [0, 1/2]
     Fraction(0): ((0, 1),),
     Fraction(1, 6): ((Fraction(1, 2), 1),),
     Fraction(1, 4): ((Fraction(1, 2), 2),),
@@ -177,7 +178,7 @@ def _sine_of_turns(turns: Fraction) -> Quotient:
         return ring.atom(Atom(f"sinpi({turns})"))
     return _sum(
         *(
-            ring.multiply(ring.constant(factor), ring.power(ring.constant(radicand), ring.constant(Fraction(1, 2))))
+            ring.multiply(ring.constant(factor), power(ring.constant(radicand), ring.constant(Fraction(1, 2))))
             for factor, radicand in _QUARTER_SINES[turns]
         )
     )
@@ -192,7 +193,7 @@ _RULES: dict[str, Callable[..., Quotient]] = {
     "neg": ring.negate,
     "mul": ring.multiply,
     "div": lambda top, bottom: ring.multiply(top, ring.invert(bottom)),
-    "pow": ring.power,
+    "pow": power,
     "root": _root,
     "deg": lambda value: ring.multiply(value, ring.multiply(ring.atom(ring.PI), ring.constant(Fraction(1, 180)))),
     "abs": _absolute,

@@ -59,7 +59,7 @@ def extract_probe_answer(continuation: str) -> str:
 
 
 def _after_thinking(text: str) -> str:
-    head, closed, tail = text.rpartition("</think>")
+    tail = text.rpartition("</think>")[2]
     return "" if "<think>" in tail else tail
 
 

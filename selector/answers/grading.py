@@ -29,9 +29,7 @@ class Grader:
     grader may be shared by threads.
     """
 
-    def __init__(
-        self, timeout_seconds: float = 1.8, n_workers: int = 1, verdicts: VerdictStore | None = None
-    ) -> None:
+    def __init__(self, timeout_seconds: float = 1.8, n_workers: int = 1, verdicts: VerdictStore | None = None) -> None:
         self._timeout_seconds = timeout_seconds
         self._verdicts: VerdictStore = MemoryVerdictStore() if verdicts is None else verdicts
         self._prover = Prover(timeout_seconds, n_workers)
@@ -52,9 +50,7 @@ class Grader:
         """Start a worker now rather than on first use."""
         self._prover.warm()
 
-    def compare(
-        self, gold: str, answer: str, kind: str | None = None, policy: AnswerPolicy = _DEFAULT
-    ) -> Verdict:
+    def compare(self, gold: str, answer: str, kind: str | None = None, policy: AnswerPolicy = _DEFAULT) -> Verdict:
         """Return whether two answers are equivalent under the policy. Takes the time limit at most, and never raises.
 
         Exact arithmetic decides first, without looking anything up; then the store is asked, then a worker.

@@ -6,12 +6,14 @@ import hashlib
 import threading
 from collections.abc import Callable, Iterator
 from decimal import Decimal
+from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
 from mpmath.ctx_mp import MPContext
 
 from selector.answers.syntax import Node
+from selector.errors import SelectorError
 
 _PRECISIONS = (200, 420)  # bits; a value counts where both agree to 1e-25
 _MAX_LOG2 = 10**12  # magnitude of a number still worked with
@@ -20,7 +22,7 @@ _PROVABLE_LOG2 = 4000  # larger numbers would be written out by whoever tries to
 _local = threading.local()
 
 
-class NoValue(Exception):
+class NoValue(SelectorError):
     """The expression has no usable value at the point."""
 
 
@@ -108,8 +110,8 @@ class _Evaluation:
         """Return an mpc. Raises NoValue where a number gets too large to hold."""
         mp = self.mp
         if node.op == "num":
-            assert node.value is not None
-            return mp.mpc(mp.mpf(node.value.numerator) / node.value.denominator)
+            value = node.value or Fraction(0)
+            return mp.mpc(mp.mpf(value.numerator) / value.denominator)
         if node.op == "sym":
             return mp.mpc(self.variable(node.name))
         if node.op == "call":

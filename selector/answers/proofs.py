@@ -6,6 +6,7 @@ Imported by the worker alone; sympy and math-verify are slow to import and may r
 from __future__ import annotations
 
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Any
 
 import sympy
@@ -72,8 +73,8 @@ def judge_texts(left: str, right: str) -> bool:
 def to_sympy(node: Node) -> Any:
     """Build a sympy expression from a tree, node by node; no text is evaluated."""
     if node.op == "num":
-        assert node.value is not None
-        return sympy.Rational(node.value.numerator, node.value.denominator)
+        value = node.value or Fraction(0)
+        return sympy.Rational(value.numerator, value.denominator)
     if node.op == "sym":
         return sympy.Symbol(node.name, real=True)
     if node.op in _CONSTANTS:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import contextlib
 import json
 import logging
 import os
@@ -13,18 +14,21 @@ import threading
 import time
 import weakref
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from selector.answers.syntax import Node
 from selector.answers.worker import node_to_json
+from selector.errors import SelectorError
 
 START_SECONDS = 60.0  # sympy imports slowly on a loaded machine; not counted against a proof
 _SOURCE_ROOT = str(Path(__file__).resolve().parents[2])
 _log = logging.getLogger(__name__)
 
 
-class WorkerFailed(Exception):
+class WorkerFailed(SelectorError):
     """A worker process could not be started, so nothing was decided."""
+
+    code = "worker_failed"
 
 
 class _Worker:
@@ -38,6 +42,7 @@ class _Worker:
             env=environment,
             start_new_session=True,  # Ctrl-C at the terminal is for the parent, which closes its workers
         )
+        self._stdin, self._stdout = _piped(self.process.stdin), _piped(self.process.stdout)
         self._is_ready = False
 
     def wait_until_ready(self) -> None:
@@ -49,10 +54,9 @@ class _Worker:
 
     def ask(self, question: dict[str, Any], deadline: float) -> dict[str, Any] | None:
         """Return the reply; None where there is none by the deadline or the process died."""
-        assert self.process.stdin is not None
         try:
-            self.process.stdin.write(json.dumps(question).encode("ascii") + b"\n")
-            self.process.stdin.flush()
+            self._stdin.write(json.dumps(question).encode("ascii") + b"\n")
+            self._stdin.flush()
         except OSError:
             return None
         line = self._read_line(deadline)
@@ -61,25 +65,27 @@ class _Worker:
     def kill(self) -> None:
         self.process.kill()
         self.process.wait()
-        for pipe in (self.process.stdin, self.process.stdout):
-            if pipe is not None:
-                try:
-                    pipe.close()
-                except OSError:  # what was still buffered cannot be flushed to a dead process
-                    pass
+        for pipe in (self._stdin, self._stdout):
+            with contextlib.suppress(OSError):  # what was still buffered cannot reach a dead process
+                pipe.close()
 
     def _read_line(self, deadline: float) -> bytes:
-        assert self.process.stdout is not None
         line = b""
         while not line.endswith(b"\n"):
             remaining = deadline - time.monotonic()
-            if remaining <= 0 or not select.select([self.process.stdout], [], [], remaining)[0]:
+            if remaining <= 0 or not select.select([self._stdout], [], [], remaining)[0]:
                 return line
-            chunk = os.read(self.process.stdout.fileno(), 65536)
+            chunk = os.read(self._stdout.fileno(), 65536)
             if not chunk:
                 return line
             line += chunk
         return line
+
+
+def _piped(stream: IO[bytes] | None) -> IO[bytes]:
+    if stream is None:
+        raise WorkerFailed("no pipe to it")
+    return stream
 
 
 class Prover:

@@ -5,20 +5,20 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from selector.answers import regions, ring
-from selector.answers.exact import exact_value
+from selector.answers import regions
+from selector.answers.names import name_of, renamed, view_name
+from selector.answers.relations import RELATIONS, read_relations
 from selector.answers.spelling import MAX_LENGTH, ROW_BREAK
 from selector.answers.split import at_top, cut, cut_list, enclosed, is_balanced, nesting, without_thousands
-from selector.answers.syntax import MAX_DEPTH, Node, Unreadable, number, parse, tokenize
-from selector.answers.units import split_currency, split_multiplier, split_unit
+from selector.answers.syntax import MAX_DEPTH, Node
+from selector.answers.tokens import Unreadable
+from selector.answers.values import read_expression, read_scalar
 from selector.answers.views import (
     Assigned,
-    Choice,
     Clock,
     Ratio,
     Reading,
     Region,
-    Relation,
     Scalar,
     Several,
     System,
@@ -26,52 +26,17 @@ from selector.answers.views import (
     View,
     Words,
 )
+from selector.answers.wording import choice_of, is_prose, plain_words, set_phrase
 
 MAX_ITEMS = 80
 
-_EMPTY_SET = {
-    *("no solution", "no solutions", "no real solution", "no real solutions", "there is no solution"),
-    *("there are no solutions", "has no solution", "no roots", "no real roots", "empty set", "the empty set", "empty"),
-    *("\\emptyset", "\\{\\}", "\\{ \\}", "{}", "{ }"),
-}
-_ALL_REALS = {"\\RR", "all real numbers", "all reals", "the real numbers", "real numbers", "RR", "any real number"}
-_SAME_WORDS = {"does not exist": "dne", "doesn't exist": "dne", "not exist": "dne", "undefined": "undefined"}
-_NUMBER_WORDS = {
-    word: value
-    for value, word in enumerate(
-        "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
-        "seventeen eighteen nineteen twenty".split()
-    )
-}
-_RELATIONS = {
-    "=": "=",
-    "==": "=",
-    "<": "<",
-    ">": ">",
-    "<=": "<=",
-    ">=": ">=",
-    "!=": "!=",
-    "\\le": "<=",
-    "\\ge": ">=",
-    "\\ne": "!=",
-    "\\equiv": "=",
-}
 _CLOCK = re.compile(r"(\d{1,2}):([0-5]\d)(?::([0-5]\d))?\s*([ap])?(?:(?<=[ap])\.?\s?m\.?)?", re.IGNORECASE)
-_LETTER = r"(?:\(\s*([A-Ja-j])\s*\)|([A-J]))"
-_ONE_CHOICE = re.compile(rf"(?:(?:option|choice|answer)\s+)?{_LETTER}(?P<rest>\s.*|[:.)].*)?", re.IGNORECASE)
-_MANY_CHOICES = re.compile(r"\(?[A-J]\)?(?:\s*(?:,|;|and|or|&|\s)\s*(?:and\s+|or\s+)?\(?[A-J]\)?)+")
-_DECIMAL = re.compile(r"[-+]?(\d*)\.(\d+)")
-_LETTERS = re.compile(r"[^\W\d_]+")
 _TIMES_LETTER = re.compile(r"(?<=\d)\s*[xX]\s*(?=10\s*\^)")
-_KNOWN_WORDS = set(
-    "sin cos tan cot sec csc arcsin arccos arctan asin acos atan sinh cosh tanh ln log lg exp sqrt cbrt abs pi infinity "
-    "infty inf and or alpha beta gamma delta epsilon theta lambda mu nu xi rho sigma tau phi chi psi omega".split()
-)
-_SHORT_WORDS = set("no on of or to so it is in if at by as an am be do go he me my up us we".split())
 _ADJACENT_TUPLES = re.compile(r"(\([^()]*,[^()]*\)\s*){2,}")
-_FUNCTION = re.compile(r"sin|cos|tan|cot|sec|csc")
+_REALS_WITHOUT = re.compile(r"\\RR\s*-\s*(?=\\\{)")
+_RATIO_WORDS = re.compile(r"(\d+(?:\.\d+)?) to (\d+(?:\.\d+)?)")
+_DATE = re.compile(r"\d{4}-\d{1,2}-\d{1,2}|\d{1,2}[/.-]\d{1,2}[/.-]\d{4}")
 _SPACED_THOUSANDS = re.compile(r"[-+]?\d{1,3}(?: \d{3})+(?:\.\d+)?")
-_CALL = re.compile(r"(?:\\[A-Za-z]+|[A-Za-z])(?:_(?:\{[^{}]*\}|\w))?'*\s*\([^()=]*\)")
 
 
 @lru_cache(maxsize=16384)
@@ -81,78 +46,13 @@ def read(text: str, kind: str | None = None) -> Reading:
         return ()
     if len(text) > MAX_LENGTH:
         return (Words(" ".join(text.split())),)
-    views = list(_special(text) or _mathematics(text, kind))
-    choice = _choice(text)
+    views: list[View] = list(set_phrase(text) or _mathematics(text, kind))
+    choice = choice_of(text)
     if choice:
-        views = [view for view in views if not isinstance(view, Unparsed)] + [choice]
+        views = [*(view for view in views if not isinstance(view, Unparsed)), choice]
     if (kind == "text" or choice) and not any(isinstance(view, Words) for view in views):
         views.append(Words(plain_words(text)))
     return tuple(_of_kind(views, kind))
-
-
-def plain_words(text: str) -> str:
-    """Return text without punctuation around words, quotes, articles in front or doubled spaces."""
-    text = re.sub(r"\\[A-Za-z]+|[\\{}$]", " ", text)
-    text = re.sub(r"[\"“”‘’'`.,!?;:]+(?=\s|$)|(?<!\S)[\"“”‘’'`(]+|\)(?=\s|$)", " ", text)
-    return re.sub(r"^(?:the|a|an)\s+", "", " ".join(text.split()), flags=re.IGNORECASE)
-
-
-def is_prose(text: str) -> bool:
-    """Tell whether text has words in it that no formula has."""
-    bare = re.sub(r"_\s*\{[^{}]*\}|_\s*\w+|\\[A-Za-z]+", " ", text)
-    has_operators = re.search(r"[-+*/^=<>_\\]", text) is not None
-    for word in _LETTERS.findall(bare):
-        if not word.isascii():
-            return True
-        if len(word) == 1 or word in _KNOWN_WORDS or word.lower() in ("and", "or"):
-            continue
-        if word.isupper() and len(word) <= 4 and word not in ("NO", "YES", "TRUE", "DNE"):
-            continue
-        if len(word) == 2 and word.lower() not in _SHORT_WORDS:
-            continue
-        if len(word) == 3 and has_operators and " " not in text.strip():
-            continue
-        if not has_operators or len(word) > 3 or " " in text.strip():
-            if any(name in word for name in ("sin", "cos", "tan", "log", "sqrt")) and len(word) <= 6:
-                continue
-            return True
-    return False
-
-
-def _special(text: str) -> list[View] | None:
-    lowered = plain_words(text.replace("\\", "\x00")).lower().replace("\x00", "\\")
-    if lowered in _EMPTY_SET or text in _EMPTY_SET:
-        return [Several("set", ()), Region(())]
-    if text in _ALL_REALS or lowered in _ALL_REALS:
-        return [regions.ALL]
-    if lowered in _NUMBER_WORDS:
-        return [Scalar(number(_NUMBER_WORDS[lowered])), Words(lowered)]
-    if lowered in _SAME_WORDS:
-        return [Words(_SAME_WORDS[lowered])]
-    return None
-
-
-def _choice(text: str) -> Choice | None:
-    if len(text) > 400:
-        return None
-    if re.fullmatch(r"[A-H]{2,6}", text) and len(set(text)) == len(text):
-        return Choice(frozenset(text))
-    if _MANY_CHOICES.fullmatch(text):
-        letters = [letter for letter in re.findall(r"[A-J]", text)]
-        return Choice(frozenset(letters)) if len(set(letters)) == len(letters) else None
-    match = _ONE_CHOICE.fullmatch(text)
-    if match is None:
-        return Choice(frozenset(text)) if re.fullmatch(r"[a-h]", text) else None
-    rest = (match["rest"] or "").strip()
-    bracketed, bare = match[1], match[2]
-    if bare and bare.islower() and len(text) > 1 and not text.lower().startswith(("option", "choice")):
-        return None
-    if bare and rest and rest[0] not in ":.)":
-        return None
-    rest = rest.lstrip(":.)- ").strip()
-    if bracketed and rest and rest[0] in "+*/^=<>,":
-        return None
-    return Choice(frozenset(bracketed or bare), plain_words(rest))
 
 
 def _of_kind(views: list[View], kind: str | None) -> list[View]:
@@ -173,6 +73,9 @@ def _restyled(view: View, old: str, new: str) -> View:
 
 def _mathematics(text: str, kind: str | None) -> list[View]:
     """Read text as mathematics, as words where it has any, as unparsed mathematics otherwise."""
+    if _DATE.fullmatch(text):
+        return [Words(text)]
+    text = _RATIO_WORDS.sub(r"\1:\2", text) if _RATIO_WORDS.fullmatch(text) else text
     if _SPACED_THOUSANDS.fullmatch(text):
         text = text.replace(" ", "")
     try:
@@ -189,7 +92,7 @@ def _looks_mathematical(text: str) -> bool:
 
 def _item(text: str, kind: str | None, depth: int) -> Reading:
     """Read one of several answers; words are fine there."""
-    special = _special(text)
+    special = set_phrase(text)
     if special:
         return tuple(special)
     try:
@@ -212,6 +115,7 @@ def _structure(text: str, kind: str | None, depth: int) -> list[View]:
     clock = _clock(text)
     if clock:
         return clock
+    text = _REALS_WITHOUT.sub(r"\\RR \\setminus ", text)
     if at_top(text, {"\\cup", "\\setminus"}) or re.search(r"(?<![A-Za-z\\])U(?=\s*[(\[])", text):
         return [_union(text, kind, depth)]
     parts = cut_list(text)
@@ -222,8 +126,8 @@ def _structure(text: str, kind: str | None, depth: int) -> list[View]:
     text = parts[0] if parts else ""
     if at_top(text, {"\\in"}):
         return _member(text, kind, depth)
-    if at_top(text, set(_RELATIONS)):
-        return _relations(text, kind, depth)
+    if at_top(text, set(RELATIONS)):
+        return read_relations(text, kind, lambda part: _structure(part, kind, depth + 1))
     brackets = enclosed(text)
     if brackets:
         inside = _brackets(*brackets, kind=kind, depth=depth)
@@ -233,50 +137,7 @@ def _structure(text: str, kind: str | None, depth: int) -> list[View]:
         return _ratio(cut(text, {":"}))
     if "\\pm" in text or "\\mp" in text:
         return _plus_minus(text, kind)
-    return [_scalar(text, kind)]
-
-
-def _scalar(text: str, kind: str | None) -> Scalar:
-    """Read one value with what it carries. Raises Unreadable."""
-    text, currency = split_currency(text)
-    if not currency:
-        percent_text = re.sub(r"\s*(?:\\%|%|\b(?:percent|per cent|pct)\b)$", "", text)
-    else:
-        percent_text = text
-    percent, text = percent_text != text, percent_text.strip()
-    unit, degree = "", False
-    bare = re.sub(r"\s*(?:\^\s*\\circ|\^\s*\{\s*\\circ\s*\}|\b(?:degrees|degree|deg)\b)$", "", text)
-    if bare != text and "\\circ" not in bare and bare and not _FUNCTION.search(bare):
-        degree, text = True, bare
-    else:
-        text, factor = split_multiplier(text)
-        if factor == 1:
-            text, unit = split_unit(text, single_letters=kind != "expression")
-            text, currency_after = split_currency(text) if unit and not currency else (text, currency)
-            currency = currency or currency_after
-            text, factor = split_multiplier(text)
-        if factor != 1:
-            return Scalar(
-                Node("mul", (_expression(text), number(factor))), percent=percent, currency=currency, unit=unit
-            )
-    decimal = _DECIMAL.fullmatch(text)
-    places = len(decimal[2]) if decimal else -1
-    significant = len((decimal[1] + decimal[2]).lstrip("0")) if decimal else 0
-    return Scalar(
-        _expression(text),
-        percent=percent,
-        currency=currency,
-        unit=unit,
-        degree=degree,
-        decimal_places=places,
-        significant_digits=significant,
-    )
-
-
-def _expression(text: str) -> Node:
-    if is_prose(text):
-        raise Unreadable(text[:20])
-    return parse(tokenize(text))
+    return [read_scalar(text, kind)]
 
 
 def _clock(text: str) -> list[View] | None:
@@ -288,7 +149,7 @@ def _clock(text: str) -> list[View] | None:
     if half and 1 <= hours <= 12:
         hours = hours % 12 + (12 if half == "p" else 0)
     views: list[View] = [Clock(3600 * hours + 60 * minutes + seconds, half)]
-    if not half and minutes and hours:
+    if not half and minutes >= 10 and hours:
         views += [view for view in _ratio(text.split(":")) if isinstance(view, Ratio)]
     return views
 
@@ -296,7 +157,7 @@ def _clock(text: str) -> list[View] | None:
 def _ratio(parts: list[str]) -> list[View]:
     if len(parts) > 6 or not all(parts):
         raise Unreadable(":")
-    nodes = tuple(_expression(part) for part in parts)
+    nodes = tuple(read_expression(part) for part in parts)
     is_clock = len(parts) == 2 and re.fullmatch(r"\d{1,2}:[0-5]\d", ":".join(parts)) is not None
     views: list[View] = [Ratio(nodes, is_clock)]
     if len(nodes) == 2 and not is_clock:
@@ -309,13 +170,14 @@ def _plus_minus(text: str, kind: str | None) -> list[View]:
     if text.count("\\pm") + text.count("\\mp") > 2:
         raise Unreadable("\\pm")
     signs = (("+", "-"), ("-", "+"))
-    values = [_scalar(text.replace("\\pm", plus).replace("\\mp", minus), kind) for plus, minus in signs]
+    values = [read_scalar(text.replace("\\pm", plus).replace("\\mp", minus), kind) for plus, minus in signs]
     return [Several("bag", tuple((value,) for value in values))]
 
 
 def _array(text: str, kind: str | None, depth: int) -> list[View]:
     match = re.fullmatch(
-        r"(?P<brace>\\\{|\(|\[)?\s*\\begin\s*\{(?P<name>\w+)\*?\}(?:\s*\{[lcr| ]+\})?(?P<body>.*)\\end\s*\{(?P=name)\*?\}"
+        r"(?P<brace>\\\{|\(|\[)?\s*\\begin\s*\{(?P<name>\w+)\*?\}(?:\s*\{[lcr| ]+\})?"
+        r"(?P<body>.*)\\end\s*\{(?P=name)\*?\}"
         r"\s*(?:\\\}|\)|\])?",
         text,
     )
@@ -341,7 +203,7 @@ def _reversed_brackets(text: str, kind: str | None) -> list[View]:
     parts = match[2].split(",") if match else []
     if match is None or len(parts) != 2:
         raise Unreadable("brackets")
-    low, high = (_expression(part.strip()) for part in parts)
+    low, high = (read_expression(part.strip()) for part in parts)
     return [regions.interval(low, high, match[1] == "[", match[3] == "]")]
 
 
@@ -377,7 +239,7 @@ def _set(inside: str, kind: str | None, depth: int) -> list[View]:
     if not inside:
         return [Several("set", ()), Region(())]
     condition = re.match(r"^(?P<head>[^|:{}]*?)\s*(?:\||:)\s*(?P<condition>.*)$", inside)
-    if condition and (at_top(condition["condition"], {*_RELATIONS, "\\in"}) or " or " in condition["condition"]):
+    if condition and (at_top(condition["condition"], {*RELATIONS, "\\in"}) or " or " in condition["condition"]):
         domain = condition["head"].partition("\\in")[2].strip()
         if domain not in ("", "\\RR", "R"):
             raise Unreadable(domain)
@@ -403,7 +265,7 @@ def _union(text: str, kind: str | None, depth: int) -> Region:
     if at_top(minus[0], {"\\in", "="}):
         name, _, rest = re.split(r"(\\in|=)", minus[0], maxsplit=1)
         region = _union_parts(rest.strip(), kind, depth)
-        named = Region(region.pieces, _name_of(name.strip()))
+        named = Region(region.pieces, name_of(name.strip()))
     else:
         named = _union_parts(minus[0], kind, depth)
     if len(minus) == 2:
@@ -415,7 +277,7 @@ def _union(text: str, kind: str | None, depth: int) -> Region:
 def _union_parts(text: str, kind: str | None, depth: int) -> Region:
     parts = []
     for part in cut(text, {"\\cup"}):
-        views = _special(part) or _structure(part, kind, depth + 1)
+        views = set_phrase(part) or _structure(part, kind, depth + 1)
         parts.append(_as_region(views))
     return regions.union(parts)
 
@@ -433,135 +295,8 @@ def _as_region(views: list[View]) -> Region:
 def _member(text: str, kind: str | None, depth: int) -> list[View]:
     """Read ``x \\in S`` as S under the name x."""
     name, _, rest = text.partition("\\in")
-    views = _special(rest.strip()) or _structure(rest, kind, depth + 1)
-    return [_renamed(view, _name_of(name.strip())) for view in views]
-
-
-def _renamed(view: View, name: str) -> View:
-    if isinstance(view, Scalar):
-        return Scalar(**{**view.__dict__, "name": name})
-    if isinstance(view, Several):
-        return Several(view.style, view.items, name)
-    if isinstance(view, Region):
-        return Region(view.pieces, name)
-    return view
-
-
-def _name_of(text: str) -> str:
-    """Return the name a side of an equation is, "" for anything else: x, a_n, f(x), AB, |AB|, (x, y), \\cos\\alpha."""
-    brackets = enclosed(text)
-    if brackets and brackets[0] == "(" and len(parts := cut_list(brackets[1])) > 1:
-        names = [_name_of(part) for part in parts]
-        return f"({','.join(names)})" if all(names) else ""
-    if _CALL.fullmatch(text) and not text.startswith(("\\sin", "\\cos", "\\tan", "\\ln", "\\log")):
-        return re.sub(r"\s", "", text)
-    sides = cut(text, {":"})
-    if len(sides) == 2 and all(sides):
-        names = [_name_of(side) for side in sides]
-        return ":".join(names) if all(names) else ""
-    if is_prose(text):
-        return plain_words(text).casefold() if len(text) <= 80 and not re.search(r"[\d\\]", text) else ""
-    try:
-        node = parse(tokenize(text))
-    except Unreadable:
-        return ""
-    return _node_name(node)
-
-
-def _node_name(node: Node) -> str:
-    if node.op in ("sym", "call"):
-        return node.name + (f"({_node_name(node.args[0])})" if node.op == "call" else "")
-    if node.op in ("e", "i"):
-        return node.op
-    if node.op == "mul" and all(part.op in ("sym", "mul") and _node_name(part).isupper() for part in node.args):
-        return "".join(_node_name(part) for part in node.args)
-    if node.op == "abs" and (inner := _node_name(node.args[0])):
-        return f"|{inner}|"
-    if node.op in ("sin", "cos", "tan", "cot") and (value := exact_value(node)) and ring.has_variables(value):
-        return f"{node.op}:{ring.key_of(value)}"
-    return ""
-
-
-def _relations(text: str, kind: str | None, depth: int) -> list[View]:
-    """Read a chain of relations: an equation, a bound, a value with its name."""
-    marks = at_top(text, set(_RELATIONS))
-    marks = [mark for index, mark in enumerate(marks) if not _is_inside_pair(text, marks, index)]
-    sides, start = [], 0
-    for position, mark in marks:
-        sides.append(text[start:position].strip())
-        start = position + len(mark)
-    sides.append(text[start:].strip())
-    ops = [_RELATIONS[mark] for _, mark in marks]
-    if len(ops) > 12 or not all(sides):
-        raise Unreadable("relation")
-    if set(ops) == {"="}:
-        return _equation(sides, kind, depth)
-    return _inequality([_expression(side) for side in sides], ops)
-
-
-def _is_inside_pair(text: str, marks: list[tuple[int, str]], index: int) -> bool:
-    """Tell whether a mark is the second character of ``<=``, which is cut character by character."""
-    position, mark = marks[index]
-    return mark == "=" and position > 0 and text[position - 1] in "<>!=" and index > 0
-
-
-def _equation(sides: list[str], kind: str | None, depth: int) -> list[View]:
-    views: list[View] = []
-    name = _name_of(sides[0])
-    value_text = sides[-1]
-    if not name and len(sides) == 2 and _name_of(sides[1]) and _is_constant(sides[0]):
-        name, value_text = _name_of(sides[1]), sides[0]
-    if name:
-        for view in _structure(value_text, kind, depth + 1):
-            mentions = isinstance(view, Scalar) and name in _variables(view.node)
-            if not mentions and (name.find(":") < 0 or _is_constant(value_text)):
-                views.append(_renamed(view, name))
-                if isinstance(view, Several) and view.style == "tuple" and name.startswith("("):
-                    names = name[1:-1].split(",")
-                    if len(names) == len(view.items) == len(set(names)):
-                        views.append(Assigned(tuple(sorted(zip(names, view.items, strict=True)))))
-    try:
-        nodes = [_expression(side) for side in sides]
-    except Unreadable:
-        if not views:
-            raise
-        return views
-    if not name:
-        first, *others = [exact_value(node) for node in nodes]
-        if first is not None and all(other is not None and ring.equal(first, other) for other in others):
-            views += [_scalar(sides[-1], kind)]
-    pairs = zip(nodes, nodes[1:], strict=False)
-    views.append(System(tuple(Relation(Node("add", (left, Node("neg", (right,)))), "=") for left, right in pairs)))
-    return views
-
-
-def _is_constant(text: str) -> bool:
-    try:
-        return not _variables(_expression(text))
-    except Unreadable:
-        return False
-
-
-def _variables(node: Node) -> set[str]:
-    own = {node.name} if node.op in ("sym", "call") else {node.op} & {"e", "i"} and set()
-    return set(own).union(*(_variables(part) for part in node.args))
-
-
-def _inequality(nodes: list[Node], ops: list[str]) -> list[View]:
-    region = None
-    names = [_node_name(node) for node in nodes]
-    pairs = list(zip(nodes, ops, nodes[1:], strict=False))
-    bounds = [regions.bound(left, op, right) for left, op, right in pairs]
-    if all(bounds) and len({found[0] for found in bounds if found}) == 1:
-        region = regions.intersection([found[1] for found in bounds if found])
-        region = Region(region.pieces, next(found[0] for found in bounds if found))
-    relations = []
-    for left, op, right in pairs:
-        if op in (">", ">="):
-            left, right, op = right, left, {">": "<", ">=": "<="}[op]
-        relations.append(Relation(Node("add", (left, Node("neg", (right,)))), op))
-    del names
-    return [*([region] if region is not None else []), System(tuple(relations))]
+    views = set_phrase(rest.strip()) or _structure(rest, kind, depth + 1)
+    return [renamed(view, name_of(name.strip())) for view in views]
 
 
 def _list(text: str, parts: list[str], kind: str | None, depth: int) -> list[View]:
@@ -571,7 +306,7 @@ def _list(text: str, parts: list[str], kind: str | None, depth: int) -> list[Vie
     has_or = re.search(r"\bor\b", text, re.IGNORECASE) is not None
     if has_or:
         alternatives = cut_list(text, re.compile(r"(?:[,;]\s*)?\bor\b\s*", re.IGNORECASE))
-        nested = all(at_top(part, set(_RELATIONS)) for part in alternatives)
+        nested = all(at_top(part, set(RELATIONS)) for part in alternatives)
         if nested and 1 < len(alternatives) < len(parts):
             return [Several("bag", tuple(_item(part, kind, depth) for part in alternatives))]
     items = [_item(part, kind, depth) for part in parts]
@@ -585,7 +320,7 @@ def _list(text: str, parts: list[str], kind: str | None, depth: int) -> list[Vie
     flat: list[Reading] = []
     for item in items:
         bag = next((view for view in item if isinstance(view, Several) and view.style == "bag"), None)
-        flat.extend([(_renamed(inner[0], bag.name),) for inner in bag.items] if bag else [item])
+        flat.extend([(renamed(inner[0], bag.name),) for inner in bag.items] if bag else [item])
     return _named_list(flat)
 
 
@@ -594,11 +329,11 @@ def _is_bound(text: str) -> bool:
 
 
 def _named_list(items: list[Reading]) -> list[View]:
-    names = [next((_view_name(view) for view in item if _view_name(view)), "") for item in items]
+    names = [next((view_name(view) for view in item if view_name(view)), "") for item in items]
     if not any(names):
         return [Several("bag", tuple(items))]
     stems = {re.sub(r"_.*$", "", name) for name in names if name}
-    plain = tuple(tuple(_renamed(view, "") for view in item if not isinstance(view, System)) for item in items)
+    plain = tuple(tuple(renamed(view, "") for view in item if not isinstance(view, System)) for item in items)
     if names[0] and not any(names[1:]):
         return [Several("bag", plain, names[0])]
     if all(names) and len(stems) == 1:
@@ -618,7 +353,3 @@ def _named_list(items: list[Reading]) -> list[View]:
     if all(systems):
         result.append(System(tuple(relation for system in systems if system for relation in system.relations)))
     return result
-
-
-def _view_name(view: View) -> str:
-    return view.name if isinstance(view, Scalar | Several | Region) else ""

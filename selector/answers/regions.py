@@ -10,7 +10,8 @@ from selector.answers import ring
 from selector.answers.exact import exact_value
 from selector.answers.numeric import approximate
 from selector.answers.ring import Atom, Quotient
-from selector.answers.syntax import Node, Unreadable, number
+from selector.answers.syntax import Node, number
+from selector.answers.tokens import Unreadable
 from selector.answers.views import Piece, Region
 
 ALL = Region((Piece(None, None, False, False),))

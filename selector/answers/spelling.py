@@ -12,8 +12,10 @@ MAX_LENGTH = 4000  # characters; a longer answer is compared as text only
 _GREEK = dict(
     zip(
         "αβγδεζηθικλμνξπρστυφχψωΓΔΘΛΞΠΣΦΨΩ",
-        "alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi pi rho sigma tau upsilon phi chi psi "
-        "omega Gamma Delta Theta Lambda Xi Pi Sigma Phi Psi Omega".split(),
+        str.split(
+            "alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi pi rho sigma tau "
+            "upsilon phi chi psi omega Gamma Delta Theta Lambda Xi Pi Sigma Phi Psi Omega"
+        ),
         strict=True,
     )
 )
@@ -96,8 +98,10 @@ _PLAIN = {
     **dict.fromkeys(("lbrace", "lbrack"), "\\{"),
     **dict.fromkeys(("rbrace", "rbrack"), "\\}"),
     **dict.fromkeys(
-        "left right big Big bigg Bigg bigl bigr Bigl Bigr biggl biggr middle displaystyle textstyle limits "
-        "nolimits rm bf it mathstrut textnormal".split(),
+        str.split(
+            "left right big Big bigg Bigg bigl bigr Bigl Bigr biggl biggr middle displaystyle textstyle "
+            "limits nolimits rm bf it mathstrut textnormal"
+        ),
         "",
     ),
     **dict.fromkeys(("quad", "qquad", "thinspace", "space", "enspace", "newline", "hfill"), " "),
@@ -126,8 +130,12 @@ _WRAPPER = re.compile(
     r"bm|mbox|hbox|emph|operatorname\*?|boxed|fbox|underline|ensuremath|mathop|pmb|mathnormal)\s*\{([^{}]*)\}"
 )
 _BLACKBOARD = re.compile(r"\\(?:mathbb|mathbf|Bbb)\s*(?:\{\s*([RZNQC])\s*\}|([RZNQC])\b)")
+_PLAIN_RELATIONS = {"<=": "\\le ", "=<": "\\le ", ">=": "\\ge ", "=>": "\\ge ", "!=": "\\ne ", "==": "="}
+_PLAIN_RELATION = re.compile("[<>=!]=|=[<>]")
 _BRACED_NAME = re.compile(r"(?<![\\A-Za-z}])\{([A-Za-z])\}(?=[_^])")
-_THOUSANDS = re.compile(r"(?<=\d)(?:\{?(?:,|\\,|\\;|\\!|\\thinspace\s?)\}?){1,4}(?=\d{3}(?!\d))|(?<=\d)[\u202f\u2009\xa0](?=\d{3}(?!\d))")
+_THOUSANDS = re.compile(
+    r"(?<=\d)(?:\{?(?:,|\\,|\\;|\\!|\\thinspace\s?)\}?){1,4}(?=\d{3}(?!\d))|(?<=\d)[\u202f\u2009\xa0](?=\d{3}(?!\d))"
+)
 _LEAD = re.compile(
     r"(?:(?:so|thus|hence|therefore)\b,?\s*)?(?:the\s+)?(?:final\s+|correct\s+)?answer\s*(?:is\s*:?|:|=)\s*|"
     r"####\s*|[=:]\s*|\\(?:therefore|implies|Rightarrow)\s*",
@@ -159,6 +167,7 @@ def clean(answer: str) -> str:
         text = re.sub(r" +(?=[\^_])", "", _COMMAND.sub(_renamed, text))
     text = _BRACED_NAME.sub(r"\1", text)
     text = _without_delimiters(text)
+    text = _PLAIN_RELATION.sub(lambda match: _PLAIN_RELATIONS[match[0]], text)
     return _trimmed(" ".join(text.split()))
 
 

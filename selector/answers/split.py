@@ -58,8 +58,7 @@ def cut_list(text: str, separator: re.Pattern[str] = _AND_OR) -> list[str]:
     if not separator.search(text):
         return [text.strip()]
     masked = "".join(
-        piece if depth == 0 and not piece.startswith("\\") else "\x00" * len(piece)
-        for _, piece, depth in pieces(text)
+        piece if depth == 0 and not piece.startswith("\\") else "\x00" * len(piece) for _, piece, depth in pieces(text)
     )
     parts, start = [], 0
     for match in separator.finditer(masked):

@@ -1,56 +1,27 @@
-"""Parse cleaned mathematics into trees: tokens, then a small recursive descent with implicit multiplication.
+"""Parse tokens into trees: a small recursive descent with implicit multiplication.
 
-The grammar is what people and models write in final answers, in LaTeX or in plain text. Whatever it does not know raises
-``Unreadable``; nothing is skipped, so that no answer is read by half.
+The grammar is what people and models write in final answers, in LaTeX or in plain text. Whatever it does not know
+raises ``Unreadable``; nothing is skipped, so that no answer is read by half.
 """
 
 from __future__ import annotations
 
-import re
 from fractions import Fraction
 from typing import NamedTuple
 
+from selector.answers.tokens import FUNCTIONS, GREEK, Token, Unreadable, read_decimal
+
 MAX_DEPTH = 40
-MAX_TOKENS = 1200
 MAX_FACTORS = 120  # of one product, whose tree is as deep
 
-_TOKEN = re.compile(
-    r"(?P<sci>(?:\d+(?:\.\d*)?|\.\d+)[eE][+-]?\d+(?![\d.]))"
-    r"|(?P<num>\d+(?:\.\d*)?|\.\d+)"
-    r"|(?P<cmd>\\[A-Za-z]+|\\[{}%$|\\&])"
-    r"|(?P<word>[A-Za-z]+)"
-    r"|(?P<op><=|>=|!=|==|\*\*|[-+*/^_=<>()\[\]{}|!,;:'%&~])"
-    r"|(?P<space>\s+)"
-)
-_FUNCTIONS = {
-    *("sin", "cos", "tan", "cot", "sec", "csc", "arcsin", "arccos", "arctan", "arccot", "sinh", "cosh", "tanh"),
-    *("ln", "log", "lg", "exp", "asin", "acos", "atan"),
-}
 _SAME_FUNCTION = {"asin": "arcsin", "acos": "arccos", "atan": "arctan"}
 _INVERSE = {"sin": "arcsin", "cos": "arccos", "tan": "arctan", "cot": "arccot"}
-_GREEK = set(
-    "alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi rho sigma tau upsilon phi chi psi omega "
-    "Gamma Delta Theta Lambda Xi Pi Sigma Phi Psi Omega ell hbar".split()
-)
-_WORDS = {*_FUNCTIONS, *_GREEK, "pi", "sqrt", "infinity", "infty", "inf", "cbrt", "abs", "choose"}
 _DECORATED = {"overline", "vec", "overrightarrow", "hat", "bar", "widehat", "tilde", "dot"}
 _NAMED = {"angle", "triangle", "RR", "ZZ", "NN", "QQ", "CC", "emptyset"}
 _CLOSING = {"(": ")", "[": "]", "{": "}", "\\{": "\\}"}
 _PRODUCT_SIGNS = {"*", "\\cdot", "\\times"}
 _QUOTIENT_SIGNS = {"/", "\\div"}
 _CALLED = {"f", "g", "h"}  # f(x) is a function of x; any other letter before a bracket is a factor
-
-
-class Unreadable(Exception):
-    """The text is not mathematics this grammar knows."""
-
-
-class Token(NamedTuple):
-    """One token: its kind (sci, num, cmd, word, op), its text, and whether white space stood before it."""
-
-    kind: str
-    text: str
-    spaced: bool
 
 
 class Node(NamedTuple):
@@ -60,41 +31,6 @@ class Node(NamedTuple):
     args: tuple[Node, ...] = ()
     value: Fraction | None = None
     name: str = ""
-
-
-def tokenize(text: str) -> list[Token]:
-    """Split cleaned text into tokens. Raises Unreadable at the first character that is in none."""
-    tokens: list[Token] = []
-    position, spaced = 0, False
-    while position < len(text):
-        match = _TOKEN.match(text, position)
-        if match is None or len(tokens) > MAX_TOKENS:
-            raise Unreadable(text[position : position + 20])
-        position = match.end()
-        kind = str(match.lastgroup)
-        if kind == "space":
-            spaced = True
-            continue
-        if kind == "word" and match[0] not in _WORDS and len(match[0]) > 1:
-            tokens.extend(_letters(match[0], spaced))
-        else:
-            tokens.append(Token(kind, match[0], spaced))
-        spaced = False
-    return tokens
-
-
-def _letters(word: str, spaced: bool) -> list[Token]:
-    """Split a run of letters into known words and single letters: ``xsin`` is x times a sine."""
-    tokens = []
-    position = 0
-    while position < len(word):
-        known = next(
-            (word[position:end] for end in range(len(word), position + 1, -1) if word[position:end] in _WORDS), None
-        )
-        piece = known or word[position]
-        tokens.append(Token("word", piece, spaced and position == 0))
-        position += len(piece)
-    return tokens
 
 
 def number(value: int | Fraction) -> Node:
@@ -107,21 +43,10 @@ def symbol(name: str) -> Node:
     return Node("sym", name=name)
 
 
-def read_decimal(text: str) -> Fraction:
-    """Return the exact value of digits with a point or an exponent. Raises Unreadable past 1000 powers of ten.
-
-    Python itself refuses whole numbers past 4300 digits.
-    """
-    mantissa, _, exponent = text.lower().partition("e")
-    if len(text) > 4200 or len(exponent) > 5 or abs(int(exponent or 0)) > 1000:
-        raise Unreadable(text[:20])
-    return Fraction(mantissa + "0" if mantissa.endswith(".") else mantissa) * Fraction(10) ** int(exponent or 0)
-
-
 def parse(tokens: list[Token]) -> Node:
     """Parse one expression, to its last token. Raises Unreadable."""
     parser = _Parser(list(tokens))
-    node = parser.expression()
+    node = parser.chosen()
     if parser.position != len(tokens):
         raise Unreadable(parser.peek())
     return node
@@ -148,6 +73,14 @@ class _Parser:
             raise Unreadable(text)
         self.position += 1
         return text
+
+    def chosen(self) -> Node:
+        """Read an expression, or ``n \\choose k``."""
+        node = self.expression()
+        if self.peek() != "\\choose":
+            return node
+        self.take()
+        return Node("binom", (node, self.expression()))
 
     def expression(self) -> Node:
         self.depth += 1
@@ -223,8 +156,8 @@ class _Parser:
         if kind == "cmd":
             name = text[1:]
             return (
-                name in _FUNCTIONS
-                or name in _GREEK
+                name in FUNCTIONS
+                or name in GREEK
                 or name in _DECORATED
                 or name in ("frac", "sqrt", "binom", "pi", "infty", "lfloor", "lceil", "angle", "triangle", "exp")
             )
@@ -277,7 +210,7 @@ class _Parser:
 
     def group(self, opening: str) -> Node:
         self.take(opening)
-        node = self.expression()
+        node = self.chosen()
         self.take(_CLOSING[opening])
         return node
 
@@ -310,7 +243,7 @@ class _Parser:
             self.bars -= 1
             self.take("|")
             node = Node("abs", (inner,))
-        elif kind == "cmd" and text[1:] not in _FUNCTIONS:
+        elif kind == "cmd" and text[1:] not in FUNCTIONS:
             node = self.command()
         elif kind in ("word", "cmd"):
             node = self.word()
@@ -383,7 +316,7 @@ class _Parser:
             return Node("pi")
         if name == "infty":
             return Node("inf")
-        if name in _GREEK:
+        if name in GREEK:
             return self.named("\\" + name)
         if name in _DECORATED:
             return symbol(f"\\{name}({self.letters_of_group()})")
@@ -408,7 +341,7 @@ class _Parser:
     def word(self) -> Node:
         name = self.take().lstrip("\\")
         name = _SAME_FUNCTION.get(name, name)
-        if name in _FUNCTIONS:
+        if name in FUNCTIONS:
             return self.function(name)
         if name == "pi":
             return Node("pi")
@@ -421,7 +354,7 @@ class _Parser:
             return Node("abs", (self.group("("),))
         if name in ("e", "i") and self.peek() != "_":
             return Node(name)
-        if name in _GREEK:
+        if name in GREEK:
             name = "\\" + name
         return self.named(name)
 
@@ -470,11 +403,11 @@ class _Parser:
         """Read ``(x)``, or the factors up to the next sign or function: ``\\sin 2x \\cos x`` is a product of two."""
         if self.peek() in ("(", "{", "["):
             return self.group(self.peek())
-        if self.peek() in _FUNCTIONS or self.peek().lstrip("\\") in _FUNCTIONS:
+        if self.peek() in FUNCTIONS or self.peek().lstrip("\\") in FUNCTIONS:
             return self.power()
         negative = self.signs()
         result = self.power()
-        while self.starts_factor() and self.peek().lstrip("\\") not in _FUNCTIONS and self.peek() not in ("(", "["):
+        while self.starts_factor() and self.peek().lstrip("\\") not in FUNCTIONS and self.peek() not in ("(", "["):
             result = self.juxtaposed(result)
         in_pi = result.op == "pi" or (result.op == "mul" and result.args[-1].op == "pi")
         if in_pi and self.peek() == "/" and self.kind(1) == "num":

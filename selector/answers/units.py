@@ -41,7 +41,9 @@ _define("oz", "pound mass", _F(1, 16), "ounce")
 _define("ml", "volume", _F(1, 1000), "mL", "milliliter", "millilitre")
 _define("cl", "volume", _F(1, 100), "cL", "centiliter", "centilitre")
 _define("l", "volume", 1, "L", "liter", "litre")
-for _name in "N J W V A K C F Pa Hz kHz kPa kJ kW kN mol rad ohm mph kph kmh ha acre radian gallon degree unit".split():
+for _name in str.split(
+    "N J W V A K C F Pa Hz kHz kPa kJ kW kN mol rad ohm mph kph kmh ha acre radian gallon degree unit"
+):
     _define(_name, _name, 1)
 _define("sq", "sq", 1, "square")
 _define("cu", "cu", 1, "cubic")
@@ -65,9 +67,12 @@ _MULTIPLIERS = {
     "dozen": 12,
 }
 _STOP_WORDS = set(
-    "and or is are was were be not no more less than least most about approximately around at if when for unless only "
-    "but from to in on by as with without the a an mod modulo times plus minus over choose where every each between "
-    "either neither nor both can cannot impossible infinitely because since all none any other".split()
+    str.split(
+        "and or is are was were be not no more less than least most about approximately around at if when "
+        "for unless only but from to in on by as with without the a an mod modulo times plus minus over "
+        "choose where every each between either neither nor both can cannot impossible infinitely because "
+        "since all none any other"
+    )
 )
 _SUFFIX = re.compile(
     r"(?P<value>.*?[\d)}\]!]|.*?\\pi|.*?\\infty|.*?[a-z](?=\s))(?P<gap>\s*)"
@@ -75,7 +80,7 @@ _SUFFIX = re.compile(
     r"(?:(?:\s+|\s*/\s*|\s*\\cdot\s+|-)[A-Za-z]+\.?(?:\^(?:\d|\{-?\d\}))?)*)"
 )
 _MATHS_WORDS = set(
-    "sin cos tan cot sec csc arcsin arccos arctan ln log lg exp sqrt pi infinity infty inf e i x y z n k".split()
+    str.split("sin cos tan cot sec csc arcsin arccos arctan ln log lg exp sqrt pi infinity infty inf e i x y z n k")
 )
 _PLAIN_NUMBER = re.compile(
     r"[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:\s*/\s*\d+|(?:\s*\\times\s*|\s*\\cdot\s*)10\^\{?-?\d+\}?)?|"
@@ -135,10 +140,9 @@ def split_unit(text: str, *, single_letters: bool) -> tuple[str, str]:
         bare_product = not gap and all(len(word) < 3 for word in words) and not value[-1:].isdigit()
         return (text, "") if bare_product else (value, canonical_unit(unit))
     ordinary = gap and all(len(word) >= 3 or word in ("of", "per", "in") for word in words) and len(words) <= 4
-    if ordinary and words[0].lower() not in _STOP_WORDS and not _MATHS_WORDS.intersection(words):
-        if not any(word.lower() in _STOP_WORDS - {"the", "to", "in"} for word in words):
-            return value, canonical_unit(unit)
-    return text, ""
+    barred = _MATHS_WORDS.union(_STOP_WORDS - {"the", "to", "in"})
+    is_unit = ordinary and words[0].lower() not in _STOP_WORDS and barred.isdisjoint(map(str.lower, words))
+    return (value, canonical_unit(unit)) if is_unit else (text, "")
 
 
 def is_known(word: str) -> bool:

@@ -44,13 +44,13 @@ def serve(timeout_seconds: float) -> None:
     answers.flush()
     for line in sys.stdin:
         question = json.loads(line)
-        faulthandler.dump_traceback_later(timeout_seconds + 1, exit=True, file=open(os.devnull, "w"))
+        faulthandler.dump_traceback_later(timeout_seconds + 1, exit=True)
         try:
             if question["task"] == "prove":
                 proved = prove_equal(node_from_json(question["left"]), node_from_json(question["right"]))
             else:
                 proved = judge_texts(question["left"], question["right"])
-            reply = {"proved": proved}
+            reply: dict[str, Any] = {"proved": proved}
         except Exception as error:  # sympy and antlr raise nearly anything; to the caller it is "not proved", by name
             reply = {"proved": False, "error": type(error).__name__}
         faulthandler.cancel_dump_traceback_later()
