@@ -1,13 +1,14 @@
 """Bringing files of questions in: preview, map the columns, commit or discard; or all at once from the shell.
 
-A commit is one transaction that reads the file again. Killed at any point it has changed nothing, and running it again
-is the whole import; a resumable batch would leave half a pool on view in the meantime. The price is that SQLite lets
-nobody else write for those seconds (about ten for 100,000 rows); PostgreSQL does.
+A commit reads the file again and then writes in one transaction. Killed at any point it has changed nothing, and
+running it again is the whole import; a resumable batch would leave half a pool on view in the meantime. The price is
+that SQLite lets nobody else write for the seconds of the second part; PostgreSQL does.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path, PurePath
 
@@ -22,8 +23,9 @@ from labeling.engine.rows import FIELDS, open_questions
 from labeling.errors import Conflict, LabelingError
 from labeling.imports.destination import Destination
 from labeling.imports.files import path_of, remove_stored, sha256_of, store_upload
-from labeling.imports.questions import import_questions
+from labeling.imports.questions import bring_in
 from labeling.imports.report import ImportReport
+from labeling.imports.staging import StagedQuestions
 from labeling.models import CalibrationSet, ImportBatch, Pool, User
 
 PREVIEW_DAYS = 7
@@ -73,20 +75,20 @@ def map_import(*, batch: ImportBatch, mapping: Mapping[str, str], by: User | Non
 def commit_import(*, batch: ImportBatch, by: User | None) -> ImportBatch:
     """Bring a previewed file in; committing it again changes nothing. The counts become those of what was done."""
     _check_may_import(batch, by)
-    try:
-        with transaction.atomic():
-            batch = ImportBatch.objects.select_for_update(of=("self",)).get(pk=batch.pk)
-            if batch.status == ImportBatch.Status.COMMITTED:
-                return batch
-            _check_previewed(batch)
-            _lock(batch)
-            mapping = {field: batch.mapping["columns"].get(field, "") for field in FIELDS}
-            report = _import(batch, path_of(batch.stored_as), mapping, batch.mapping["repair"], write=True)
-            stored_as, batch.stored_as = batch.stored_as, ""
-            _mark_committed(batch, report, by)
-            transaction.on_commit(lambda: remove_stored(stored_as))
-    except IntegrityError as error:
-        raise _overtaken() from error
+    batch.refresh_from_db()
+    if batch.status == ImportBatch.Status.COMMITTED:
+        return batch
+    _check_previewed(batch)
+    mapping, repair = _previewed_mapping(batch), batch.mapping["repair"]
+    with _staged(path_of(batch.stored_as), batch, mapping, repair) as staged, _one_at_a_time(batch):
+        batch = ImportBatch.objects.select_for_update(of=("self",)).get(pk=batch.pk)
+        if batch.status == ImportBatch.Status.COMMITTED:
+            return batch
+        _check_previewed(batch)
+        report = bring_in(staged, _destination(batch), batch=batch, write=True)
+        stored_as, batch.stored_as = batch.stored_as, ""
+        _mark_committed(batch, report, repair, by)
+        transaction.on_commit(lambda: remove_stored(stored_as))
     return batch
 
 
@@ -108,13 +110,14 @@ def import_pool_file(
 
     With ``dry_run``, or where no row is accepted, nothing changes.
     """
+    batch = ImportBatch(filename=path.name[-255:], sha256=sha256_of(path))
     name = " ".join(pool_name.split())
-    with transaction.atomic():
+    with _opened(path, path.name, mapping, repair, has_answers=False) as staged, transaction.atomic():
         pool = Pool.objects.filter(name__iexact=name).first()
         if dry_run:
-            return _read(path, path.name, Destination.of_pool(pool), mapping, repair, batch=None)
-        batch = ImportBatch(pool=pool or create_pool(name=name, by=None), filename=path.name[-255:])
-        return _import_now(batch, path, mapping, repair)
+            return bring_in(staged, Destination.of_pool(pool), batch=None, write=False)
+        batch.pool = pool or create_pool(name=name, by=None)
+        return _bring_in_now(staged, batch, repair)
 
 
 def import_calibration_file(
@@ -131,16 +134,15 @@ def import_calibration_file(
     The set is created where there is none; a new one belongs to the pool of that name, or to all pools where none is
     given. With ``dry_run``, or where no row is accepted, nothing changes.
     """
-    with transaction.atomic():
+    batch = ImportBatch(filename=path.name[-255:], sha256=sha256_of(path))
+    with _opened(path, path.name, mapping, repair, has_answers=True) as staged, transaction.atomic():
         pool = pool_named(pool_name) if pool_name else None
         if dry_run:
             kept = CalibrationSet.objects.filter(name__iexact=" ".join(set_name.split())).first()
             destination = Destination.of_calibration_set(kept, kept.pool if kept else pool)
-            return _read(path, path.name, destination, mapping, repair, batch=None)
-        calibration_set = calibration_set_to_fill(name=set_name, pool=pool, by=None)
-        return _import_now(
-            ImportBatch(calibration_set=calibration_set, filename=path.name[-255:]), path, mapping, repair
-        )
+            return bring_in(staged, destination, batch=None, write=False)
+        batch.calibration_set = calibration_set_to_fill(name=set_name, pool=pool, by=None)
+        return _bring_in_now(staged, batch, repair)
 
 
 def pool_named(name: str) -> Pool:
@@ -185,44 +187,55 @@ def calibration_set_to_fill(*, name: str, pool: Pool | None, by: User | None) ->
 
 
 def _preview(batch: ImportBatch, mapping: Mapping[str, str], repair: bool) -> None:
-    _record(batch, _import(batch, path_of(batch.stored_as), mapping, repair, write=False), repair)
+    with _staged(path_of(batch.stored_as), batch, mapping, repair) as staged:
+        _record(batch, bring_in(staged, _destination(batch), batch=None, write=False), repair)
 
 
-def _import(batch: ImportBatch, path: Path, mapping: Mapping[str, str], repair: bool, *, write: bool) -> ImportReport:
+def _previewed_mapping(batch: ImportBatch) -> dict[str, str]:
+    """The columns that were previewed, and no others that might be recognised."""
+    return {field: batch.mapping["columns"].get(field, "") for field in FIELDS}
+
+
+def _staged(path: Path, batch: ImportBatch, mapping: Mapping[str, str], repair: bool) -> StagedQuestions:
+    return _opened(path, batch.filename, mapping, repair, has_answers=batch.calibration_set is not None)
+
+
+def _opened(path: Path, name: str, mapping: Mapping[str, str], repair: bool, *, has_answers: bool) -> StagedQuestions:
+    file = open_questions(path, name=name, mapping=dict(mapping), need_answer=has_answers, repair=repair)
+    return StagedQuestions(file, has_answers=has_answers)
+
+
+def _destination(batch: ImportBatch) -> Destination:
     if batch.calibration_set is not None:
-        destination = Destination.of_calibration_set(batch.calibration_set, _pool_of(batch))
-    else:
-        destination = Destination.of_pool(batch.pool)
-    return _read(path, batch.filename, destination, mapping, repair, batch=batch if write else None)
+        return Destination.of_calibration_set(batch.calibration_set, _pool_of(batch))
+    return Destination.of_pool(batch.pool)
 
 
-def _read(
-    path: Path,
-    name: str,
-    destination: Destination,
-    mapping: Mapping[str, str],
-    repair: bool,
-    *,
-    batch: ImportBatch | None,
-) -> ImportReport:
-    file = open_questions(path, name=name, mapping=dict(mapping), need_answer=destination.has_answers, repair=repair)
-    return import_questions(file, destination, batch=batch, write=batch is not None)
-
-
-def _import_now(batch: ImportBatch, path: Path, mapping: Mapping[str, str], repair: bool) -> ImportReport:
+def _bring_in_now(staged: StagedQuestions, batch: ImportBatch, repair: bool) -> ImportReport:
     """Preview and commit in one. The caller's transaction is undone where nothing is accepted."""
-    batch.sha256 = sha256_of(path)
     batch.save()
-    _lock(batch)
-    try:
-        report = _import(batch, path, mapping, repair, write=True)
-    except IntegrityError as error:
-        raise _overtaken() from error
-    _record(batch, report, repair)
-    _mark_committed(batch, report, None)
+    with _one_at_a_time(batch):
+        report = bring_in(staged, _destination(batch), batch=batch, write=True)
+        _mark_committed(batch, report, repair, None)
     if not report.accepted:
         transaction.set_rollback(True)
     return report
+
+
+@contextmanager
+def _one_at_a_time(batch: ImportBatch) -> Iterator[None]:
+    """A transaction in which no other import changes the same pool or calibration set."""
+    try:
+        with transaction.atomic():
+            if batch.pool is not None:
+                Pool.objects.select_for_update(no_key=True).get(pk=batch.pool.pk)
+            elif batch.calibration_set is not None:
+                CalibrationSet.objects.select_for_update(no_key=True).get(pk=batch.calibration_set.pk)
+            yield
+    except IntegrityError as error:
+        raise Conflict(
+            "Something else brought in some of these questions just now. Run the import again; nothing was changed."
+        ) from error
 
 
 def _record(batch: ImportBatch, report: ImportReport, repair: bool) -> None:
@@ -231,8 +244,8 @@ def _record(batch: ImportBatch, report: ImportReport, repair: bool) -> None:
     batch.warnings = report.duplicates.listed + report.warnings.listed
 
 
-def _mark_committed(batch: ImportBatch, report: ImportReport, by: User | None) -> None:
-    _record(batch, report, batch.mapping["repair"])
+def _mark_committed(batch: ImportBatch, report: ImportReport, repair: bool, by: User | None) -> None:
+    _record(batch, report, repair)
     batch.status, batch.committed_at = ImportBatch.Status.COMMITTED, timezone.now()
     batch.save()
     about = {"filename": batch.filename, "sha256": batch.sha256, **report.counts()}
@@ -262,14 +275,6 @@ def _check_previewed(batch: ImportBatch) -> None:
         raise Conflict("The uploaded file is no longer kept. Upload it again.")
 
 
-def _lock(batch: ImportBatch) -> None:
-    """Let imports into one pool or calibration set follow one another."""
-    if batch.pool is not None:
-        Pool.objects.select_for_update(no_key=True).get(pk=batch.pool.pk)
-    elif batch.calibration_set is not None:
-        CalibrationSet.objects.select_for_update(no_key=True).get(pk=batch.calibration_set.pk)
-
-
 def _discard(batch: ImportBatch) -> None:
     stored_as = batch.stored_as
     batch.status, batch.stored_as = ImportBatch.Status.DISCARDED, ""
@@ -282,9 +287,3 @@ def _discard_abandoned_previews() -> None:
     before = timezone.now() - timedelta(days=PREVIEW_DAYS)
     for batch in ImportBatch.objects.filter(status=ImportBatch.Status.PREVIEWED, created_at__lt=before):
         _discard(batch)
-
-
-def _overtaken() -> Conflict:
-    return Conflict(
-        "Another import brought in some of these questions just now. Run this one again; nothing was changed."
-    )

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
-from labeling.engine.rows import QuestionRow
+from labeling.imports.staging import Candidate
 from labeling.models import (
     CalibrationItem,
     CalibrationSet,
@@ -19,6 +19,17 @@ from labeling.models import (
     Slot,
     StoredCompletion,
 )
+
+
+class Stored(NamedTuple):
+    """What a row is compared with; ``answer`` of calibration items only."""
+
+    pk: int
+    uid: str
+    fingerprint: str
+    answer_kind: str
+    metadata: dict[str, Any]
+    answer: str = ""
 
 
 @dataclass(frozen=True)
@@ -51,11 +62,21 @@ class Destination:
             return self.model.objects.none()
         return self.model.objects.filter(**{"calibration_set" if self.has_answers else "pool": self.owner})
 
-    def by_uid(self, rows: Iterable[QuestionRow]) -> dict[str, Any]:
-        return {each.uid: each for each in self.stored().filter(uid__in=[row.uid for row in rows])}
+    def by_uid(self, uids: Iterable[str]) -> dict[str, Stored]:
+        """Return what is stored under those ids."""
+        return {each.uid: each for each in self._rows(self.stored().filter(uid__in=list(uids)))}
 
-    def by_fingerprint(self, fingerprints: Iterable[str]) -> dict[str, Any]:
-        return {each.fingerprint: each for each in self.stored().filter(fingerprint__in=list(fingerprints))}
+    def by_fingerprint(self, fingerprints: Iterable[str]) -> dict[str, Stored]:
+        """Return the stored questions with those texts and choices."""
+        return {each.fingerprint: each for each in self._rows(self.stored().filter(fingerprint__in=list(fingerprints)))}
+
+    def under_other_uid(self, uids: Mapping[str, str]) -> dict[str, Stored]:
+        """Return, of questions given as fingerprint -> uid, those that are stored under another uid."""
+        return {name: each for name, each in self.by_fingerprint(uids).items() if each.uid != uids[name]}
+
+    def _rows(self, questions: QuerySet[Any]) -> Iterable[Stored]:
+        fields = [*Stored._fields[:-1], *(["answer"] if self.has_answers else [])]
+        return (Stored(*values) for values in questions.values_list(*fields))
 
     def counterparts(self, fingerprints: Sequence[str]) -> dict[str, str]:
         """Name, by fingerprint, where the same question stands on the other side: in a calibration set, or a pool."""
@@ -68,7 +89,7 @@ class Destination:
         found = found.filter(Q(calibration_set__pool=self.pool) | Q(calibration_set__pool=None))
         return {each.fingerprint: f"the calibration set “{each.calibration_set}”" for each in found}
 
-    def in_use(self, questions: Sequence[Any]) -> set[int]:
+    def in_use(self, questions: Sequence[Stored]) -> set[int]:
         """Return the ids of those questions that have votes or slots, whose text must stay as it is."""
         if not questions:
             return set()
@@ -88,22 +109,37 @@ class Destination:
             used.update(Question.objects.filter(Exists(slots), pk__in=ids).values_list("pk", flat=True))
         return used
 
-    def make(self, row: QuestionRow, fingerprint: str, batch: ImportBatch | None) -> Any:
-        """Return the row as a new, unsaved question or calibration item."""
-        made = self.model(
-            uid=row.uid,
-            fingerprint=fingerprint,
-            text=row.text,
-            answer_kind=row.answer_kind,
-            choices=list(row.choices),
-            metadata=row.metadata,
-            import_batch=batch,
-        )
-        if isinstance(made, CalibrationItem):
-            made.calibration_set, made.answer = self.owner, row.answer  # type: ignore[assignment]
-        else:
-            made.pool = self.owner  # type: ignore[assignment]
-        return made
+    def create(self, rows: Sequence[Candidate], batch: ImportBatch | None) -> None:
+        """Store new rows."""
+        if isinstance(self.owner, CalibrationSet):
+            items = [
+                CalibrationItem(calibration_set=self.owner, answer=row.answer, import_batch=batch, **_fields(row))
+                for row in rows
+            ]
+            CalibrationItem.objects.bulk_create(items)
+        elif self.owner is not None:
+            questions = [Question(pool=self.owner, import_batch=batch, **_fields(row)) for row in rows]
+            Question.objects.bulk_create(questions)
+
+    def update(self, rows: Mapping[int, Candidate]) -> None:
+        """Give stored questions, by id, the content of their rows. Metadata that a row has not is kept."""
+        if not rows:
+            return
+        questions = list(self.stored().filter(pk__in=rows))
+        for question in questions:
+            row = rows[question.pk]
+            if question.fingerprint != row.fingerprint:
+                question.text, question.fingerprint, question.choices = row.text, row.fingerprint, row.choices
+            question.answer_kind = row.answer_kind or question.answer_kind
+            question.metadata = {**question.metadata, **row.metadata}
+            if self.has_answers:
+                question.answer = row.answer
+        changing = ["text", "fingerprint", "choices", "answer_kind", "metadata"] + ["answer"] * self.has_answers
+        self.model.objects.bulk_update(questions, changing)
+
+
+def _fields(row: Candidate) -> dict[str, Any]:
+    return {name: getattr(row, name) for name in ("uid", "fingerprint", "text", "answer_kind", "choices", "metadata")}
 
 
 def _generation_fingerprints(model: type[StoredCompletion] | type[RecordedVotes]) -> Iterable[str]:

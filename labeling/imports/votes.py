@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from labeling.engine.rows import FileSource, QuestionVotes, RejectedRow, open_rows, question_uid
-from labeling.imports.destination import Destination
+from labeling.imports.destination import Destination, Stored
 from labeling.imports.first_seen import FirstSeen
 from labeling.imports.report import ImportReport
 from labeling.models import RecordedVotes
@@ -118,9 +118,9 @@ def _record(chunk: Sequence[_Votes], destination: Destination, seen: FirstSeen, 
     RecordedVotes.objects.bulk_create(new)
 
 
-def _questions(chunk: Sequence[_Votes], destination: Destination) -> dict[int, Any]:
+def _questions(chunk: Sequence[_Votes], destination: Destination) -> dict[int, Stored]:
     """Return the question of each line that has one: by id, else by text."""
-    by_uid = {each.uid: each for each in destination.stored().filter(uid__in=[row.votes.uid for row in chunk])}
+    by_uid = destination.by_uid(row.votes.uid for row in chunk)
     by_text = destination.by_fingerprint(filter(None, (_fingerprint(row.votes) for row in chunk)))
     found = {row.line: by_uid.get(row.votes.uid) or by_text.get(_fingerprint(row.votes)) for row in chunk}
     return {line: question for line, question in found.items() if question is not None}
