@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from django.conf import settings
 from django.db import IntegrityError, transaction
 
 from labeling import policies
@@ -75,9 +74,9 @@ def check_policy_model(model: PolicyModel) -> Mapping[str, object]:
 def _check_fields(model: PolicyModel) -> None:
     if not model.name or not model.model:
         raise LabelingError("A policy model needs a name and a model.", code="invalid_policy_model")
-    if model.engine not in engine_kinds() or (model.engine == "scripted" and not settings.DEBUG):
+    if model.engine not in engine_kinds():
         raise LabelingError(
-            f"The engine is “{model.engine}”; it must be one of {', '.join(engine_kinds())} (scripted: in tests only).",
+            f"The engine is “{model.engine}”; it must be one of {', '.join(engine_kinds())}.",
             code="invalid_policy_model",
         )
     if model.engine == "openai" and not re.match(r"https?://\S+$", model.base_url):

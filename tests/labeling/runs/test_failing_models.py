@@ -81,10 +81,3 @@ def test_fields_without_meaning_are_refused(db, fields, words):
     assert refused.value.code == "invalid_policy_model"
     assert words in refused.value.message
     assert not PolicyModel.objects.exists()
-
-
-def test_scripted_models_are_for_tests_only(db, settings):
-    settings.DEBUG = False
-
-    with pytest.raises(LabelingError, match="in tests only"):
-        create_policy_model(name="m", engine="scripted", model="m", by=None)
