@@ -29,7 +29,8 @@ def embedded(
     """
     with translated_errors():
         fingerprint = embedder_fingerprint(embedder)
-    texts = {question.fingerprint: question.text for question in questions}
+    in_order = sorted(questions, key=lambda question: question.uid, reverse=True)  # of equal questions the first uid's
+    texts = {question.fingerprint: question.text for question in in_order}
     vectors = _stored(fingerprint, sorted(texts))
     missing = sorted(texts.keys() - vectors.keys())
     n_stored = len(vectors)

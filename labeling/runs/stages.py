@@ -70,8 +70,14 @@ class RunStages:
             raise LabelingError("The run has no calibration set. Start another run with one.", code="invalid_run")
         items = list(self._run.calibration_set.items.order_by("id"))
         questions = _questions(self._run)
+        if not questions:
+            raise LabelingError("The pool has no questions any more. Import some, then retry.", code="pool_too_small")
         embeddings = self._embeddings(questions)  # first: a wrong embedder fails before anything is paid for
         evidence = self._evidence(items, questions)
+        for where, what in (("calibration", "calibration set"), ("pool", "pool")):
+            if not evidence.votes[where]:
+                reason = next((each["message"] for each in evidence.set_aside if each["where"] == where), "it is empty")
+                raise LabelingError(f"There are no answers to any question of the {what}: {reason}", code="no_answers")
         asked = {votes.uid for votes in evidence.votes["pool"]}
         kept = [row for row, question in enumerate(questions) if question.uid in asked]
         selected = select_questions(

@@ -9,6 +9,7 @@ from labeling.models import GenerationSettings, SelectionRun, StoredCompletion
 from labeling.runs import stages
 from labeling.runs.lease import claim
 from labeling.runs.worker import work
+from tests import factories
 from tests.labeling.runs.conftest import N_QUESTIONS, picks_of, run_to_its_end
 
 Status = SelectionRun.Status
@@ -163,3 +164,32 @@ def test_a_pool_that_shrinks_below_the_budget_fails_with_the_reason(new_run, scr
     run = run_to_its_end(run)
 
     assert (run.status, run.error_code) == (Status.FAILED, "pool_too_small")
+
+
+def test_a_model_that_can_be_asked_nothing_fails_the_run_with_the_reason(new_run, scripted_model):
+    run = run_to_its_end(new_run(policy_model=scripted_model(max_prompt_words=1)))
+
+    assert (run.status, run.error_code) == (Status.FAILED, "no_answers")
+    assert "calibration set" in run.error
+    assert "there is room for 1" in run.error
+
+
+def test_a_pool_that_was_emptied_fails_the_run_with_the_reason(new_run, scripted_model, filled_pool):
+    run = new_run(policy_model=scripted_model())
+    filled_pool.questions.all().delete()
+
+    run = run_to_its_end(run)
+
+    assert (run.status, run.error_code) == (Status.FAILED, "pool_too_small")
+
+
+def test_questions_in_a_round_are_not_picked_again(new_run, scripted_model, filled_pool):
+    first = run_to_its_end(new_run(policy_model=scripted_model()))
+    factories.make_round(run=first)
+
+    second = run_to_its_end(new_run(policy_model=scripted_model()))
+
+    taken, free = (set(run.picks.values_list("question_id", flat=True)) for run in (first, second))
+    assert len(free) == 3
+    assert not taken & free
+    assert second.report["pool"]["ineligible"]["in_a_round"]["n"] == 3
