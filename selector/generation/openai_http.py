@@ -12,8 +12,9 @@ import os
 import queue
 import threading
 from collections import deque
-from collections.abc import Coroutine, Generator, Mapping, Sequence
+from collections.abc import Coroutine, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby, islice
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -39,6 +40,17 @@ class _Served:
     takes_ids: bool
 
 
+@dataclass
+class _Group:
+    """Like requests that are asked together, until none is left."""
+
+    requests: list[Request]
+    n_answers_at_failure: int | None = None  # what the server had answered in all when it last failed on this
+
+
+_Results = queue.SimpleQueue[Completion | SetAside | None]
+
+
 class OpenAIEngine:
     """Keeps ``concurrency`` completions in flight over kept-alive connections, and retries with growing pauses.
 
@@ -58,7 +70,7 @@ class OpenAIEngine:
         instruction: str | None = None,
         layout: str | None = None,
         concurrency: int = 128,
-        max_retries: int = 10,
+        max_retries: int = 8,
         timeout_seconds: float = 1800.0,
     ) -> None:
         if not base_url:
@@ -171,7 +183,7 @@ class OpenAIEngine:
     def complete(
         self, requests: Sequence[Request], settings: SamplingSettings, seed: int
     ) -> Generator[Completion | SetAside, None, None]:
-        results: queue.SimpleQueue[Completion | SetAside | None] = queue.SimpleQueue()
+        results: _Results = queue.SimpleQueue()
         groups = deque(self._groups(requests))
         work = asyncio.run_coroutine_threadsafe(self._work(groups, settings, results), self._loop)
         try:
@@ -181,73 +193,58 @@ class OpenAIEngine:
         finally:
             work.cancel()
 
-    def _groups(self, requests: Sequence[Request]) -> list[list[Request]]:
+    def _groups(self, requests: Sequence[Request]) -> Iterator[_Group]:
         """Put outcomes of one question together: one prompt, several completions. Everything else is asked singly."""
-        groups: list[list[Request]] = []
-        for request in requests:
-            last = groups[-1] if groups else []
-            is_alike = (
-                request.kind is CompletionKind.OUTCOME
-                and 0 < len(last) < self._layout.completions_per_request
-                and (last[0].prompt.uid, last[0].kind) == (request.prompt.uid, request.kind)
-            )
-            if is_alike:
-                last.append(request)
-            else:
-                groups.append([request])
-        return groups
+        for (_, kind), alike in groupby(requests, key=lambda request: (request.prompt.uid, request.kind)):
+            size = self._layout.completions_per_request if kind is CompletionKind.OUTCOME else 1
+            while some := list(islice(alike, size)):
+                yield _Group(some)
 
-    async def _work(
-        self,
-        groups: deque[list[Request]],
-        settings: SamplingSettings,
-        results: queue.SimpleQueue[Completion | SetAside | None],
-    ) -> None:
-        """Answer all groups, ``concurrency`` completions at a time; None follows the last result."""
+    async def _work(self, groups: deque[_Group], settings: SamplingSettings, results: _Results) -> None:
+        """Answer all groups, about ``concurrency`` completions at a time; None follows the last result."""
 
         async def worker() -> None:
             while groups:
-                await self._answer(groups.popleft(), settings, results)
+                group = groups.popleft()
+                await self._answer(group, settings, results)
+                if group.requests:
+                    groups.append(group)
 
-        largest = max(map(len, groups), default=1)
+        largest = max((len(group.requests) for group in groups), default=1)
         workers = [asyncio.create_task(worker()) for _ in range(-(-self._concurrency // largest))]
         try:
             await asyncio.gather(*workers)
         finally:
             for task in workers:
                 task.cancel()
+            await asyncio.gather(*workers, return_exceptions=True)
             results.put(None)
 
-    async def _answer(
-        self,
-        group: list[Request],
-        settings: SamplingSettings,
-        results: queue.SimpleQueue[Completion | SetAside | None],
-    ) -> None:
-        """Answer one group. What a server refuses, or keeps failing on while it answers others, is set aside."""
-        uid = group[0].prompt.uid
-        has_failed = False
-        while group:
-            n_answers_before = self._n_answers
-            try:
-                completions = await self._layout.ask(group, settings)
-            except (openai.BadRequestError, openai.UnprocessableEntityError) as error:
-                results.put(SetAside(uid, "refused", f"The server refuses it: {_reason(error)}"))
-                return
-            except openai.InternalServerError as error:
-                if self._n_answers == n_answers_before:
-                    raise self._translated(error) from error
-                if has_failed:
-                    results.put(SetAside(uid, "server_error", f"The server keeps failing on it: {_reason(error)}"))
-                    return
-                has_failed = True
-                continue
-            except openai.APIError as error:
+    async def _answer(self, group: _Group, settings: SamplingSettings, results: _Results) -> None:
+        """Ask once (with the client's retries) and take from the group what needs no more asking.
+
+        What the server refuses is set aside, and so is that on which it failed twice while it answered others.
+        """
+        uid = group.requests[0].prompt.uid
+        try:
+            completions = await self._layout.ask(group.requests, settings)
+        except (openai.BadRequestError, openai.UnprocessableEntityError) as error:
+            results.put(SetAside(uid, "refused", f"The server refuses it: {_reason(error)}"))
+            group.requests.clear()
+        except openai.InternalServerError as error:
+            if group.n_answers_at_failure == self._n_answers:
                 raise self._translated(error) from error
+            if group.n_answers_at_failure is not None:
+                results.put(SetAside(uid, "server_error", f"The server keeps failing on it: {_reason(error)}"))
+                group.requests.clear()
+            group.n_answers_at_failure = self._n_answers
+        except openai.APIError as error:
+            raise self._translated(error) from error
+        else:
             self._n_answers += 1
             for completion in completions:
                 results.put(completion)
-            group = group[len(completions) :]  # a server may give fewer than asked for
+            del group.requests[: len(completions)]  # a server may give fewer than asked for
 
     def _translated(self, error: openai.APIError) -> EngineUnavailable | ModelNotFound:
         if isinstance(error, openai.NotFoundError):
@@ -257,12 +254,20 @@ class OpenAIEngine:
         return EngineUnavailable(where=self._url, reason=_reason(error))
 
     def close(self) -> None:
-        """End the connections."""
+        """End what is in flight and the connections."""
         if self._thread.is_alive():
-            self._run(self._client.close())
+            self._run(self._shut_down())
             self._loop.call_soon_threadsafe(self._loop.stop)
             self._thread.join()
             self._loop.close()
+
+    async def _shut_down(self) -> None:
+        others = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in others:
+            task.cancel()
+        await asyncio.gather(*others, return_exceptions=True)
+        await self._client.close()
+        await asyncio.sleep(0)  # transports close one turn later
 
 
 def _api_key(variable: str | None) -> str:

@@ -1,0 +1,78 @@
+"""A small server with OpenAI's API, for what a real one does not do when asked: fail, refuse, or know only chat."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+MODEL = "assay-tiny"
+Answer = tuple[int, dict[str, object]]  # status and body
+
+
+def completion_body(body: dict, *, with_ids: bool = True) -> dict[str, object]:
+    """Answer as vLLM does at /v1/completions: every choice says how many ids the prompt had, in two tokens."""
+    text = f"\\boxed{{{len(body['prompt'])}}}"
+    choice = {"text": text, "finish_reason": "stop", "logprobs": None, **({"token_ids": [7, 8]} if with_ids else {})}
+    return {
+        "id": "1",
+        "object": "text_completion",
+        "created": 0,
+        "model": MODEL,
+        "choices": [{"index": i, **choice} for i in range(body.get("n") or 1)],
+    }
+
+
+def chat_body(content: str) -> dict[str, object]:
+    message = {"role": "assistant", "content": content}
+    return {
+        "id": "1",
+        "object": "chat.completion",
+        "created": 0,
+        "model": MODEL,
+        "choices": [{"index": 0, "message": message, "finish_reason": "stop"}],
+        "usage": {"prompt_tokens": 11, "completion_tokens": 5, "total_tokens": 16},
+    }
+
+
+@contextmanager
+def fake_server(answer: Callable[[str, dict], Answer]) -> Iterator[str]:
+    """Serve ``answer(path, body)`` on loopback and yield the base URL; GET /v1/models knows one model."""
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_GET(self):
+            known = {"id": MODEL, "object": "model", "created": 0, "owned_by": "test", "max_model_len": 256}
+            is_list = self.path == "/v1/models"
+            self._send(*((200, {"object": "list", "data": [known]}) if is_list else (404, {"error": "no such path"})))
+
+        def do_POST(self):
+            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            self._send(*answer(self.path, body))
+
+        def _send(self, status, body):
+            content = json.dumps(body).encode()
+            self.send_response(status)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(content)))
+            if status >= 500:
+                self.send_header("retry-after-ms", "5")
+            self.end_headers()
+            self.wfile.write(content)
+
+        def log_message(self, *args):
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}/v1"
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
