@@ -180,7 +180,9 @@ def question_votes(question, *, stored: bool) -> None:
                 n_prompt_tokens=1, finish_reason="stop",
             )  # fmt: skip
         else:
-            RecordedVotes.objects.create(**names, question_uid=question.uid, generation_fingerprint=generation, votes={})
+            RecordedVotes.objects.create(
+                **names, question_uid=question.uid, generation_fingerprint=generation, votes={}
+            )
 
 
 def test_one_id_for_two_texts_and_one_text_under_two_ids(command, write):
