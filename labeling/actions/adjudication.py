@@ -59,9 +59,7 @@ def decide(
             content={"answer": answer, "unanswerable_reason": unanswerable_reason, "note": note},
             saved_at=timezone.now(),
         )
-        raise Conflict(
-            "Your time ran out and somebody else has this question now. What you typed is kept.", code="slot_lost"
-        )
+        raise claiming.slot_lost(slot)
     return recorded
 
 

@@ -9,7 +9,7 @@ from labeling.audit import record_event
 from labeling.errors import Conflict, LabelingError
 from labeling.models import Budget, BudgetUnit, Pool, User
 
-MOST_UNITS = 1_000_000
+MOST_UNITS = 100_000
 
 
 @transaction.atomic

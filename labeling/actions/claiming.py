@@ -102,13 +102,21 @@ def _give_back(slot: Slot, by: User) -> bool:
     return given.update(state=Slot.State.OPEN, holder=None, lease_until=None, claimed_at=None) > 0
 
 
+def slot_lost(slot: Slot) -> Conflict:
+    """Return why a slot is no longer its former holder's."""
+    slot.refresh_from_db(fields=["state"])
+    if slot.state == Slot.State.VOID:
+        why = "the round was closed"
+    elif slot.state == Slot.State.OPEN:
+        why = "you gave it back"
+    else:
+        why = "your time ran out and somebody else took it"
+    return Conflict(f"This question is no longer yours: {why}. What you typed is kept.", code="slot_lost")
+
+
 @transaction.atomic
 def extend_lease(*, slot: Slot, by: User) -> Slot:
     """Keep the slot for another full period, also after its time has run out if nobody else took it."""
     if not Slot.objects.held_by(by).filter(pk=slot.pk).update(lease_until=lease_end(timezone.now())):
-        raise Conflict(
-            "This question is no longer yours: your time ran out and somebody else has it. "
-            "What you typed is kept, and you may still submit it.",
-            code="slot_lost",
-        )
+        raise slot_lost(slot)
     return _loaded(slot.pk)

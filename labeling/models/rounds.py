@@ -122,10 +122,10 @@ class SlotQuerySet(models.QuerySet["Slot"]):
 
     def unseen_by(self, user: Any) -> "SlotQuerySet":
         """Slots whose question the user has neither answered (counted or not), nor holds, nor skipped in the round."""
-        answered = Annotation.objects.filter(annotator=user, slot__question=OuterRef("question"))
-        held = Slot.objects.filter(holder=user, question=OuterRef("question")).exclude(state=Slot.State.VOID)
+        answered = Annotation.objects.filter(annotator=user).values("slot__question")
+        held = Slot.objects.filter(holder=user).exclude(state=Slot.State.VOID).values("question")
         skipped = Skip.objects.filter(user=user, round=OuterRef("round"), question=OuterRef("question"))
-        return self.filter(~Exists(answered), ~Exists(held), ~Exists(skipped))
+        return self.filter(~Q(question__in=answered), ~Q(question__in=held), ~Exists(skipped))
 
     def open_at(self, now: datetime) -> "SlotQuerySet":
         """Slots anyone eligible may claim: open, or held under a lease that has run out."""

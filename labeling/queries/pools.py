@@ -1,13 +1,15 @@
 """Pools and their budgets, for lists and overviews."""
 
 from dataclasses import dataclass
+from typing import Any
 
-from django.db.models import Count, IntegerField, OuterRef, QuerySet, Subquery
+from django.db.models import Count, F, IntegerField, OuterRef, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 
 from labeling.models import (
     AuditEvent,
     Budget,
+    BudgetUnit,
     GoldAnswer,
     Guideline,
     Membership,
@@ -101,14 +103,16 @@ def budget_row(*, budget: Budget) -> BudgetRow:
 
 
 def _budget_rows(budgets: QuerySet[Budget]) -> list[BudgetRow]:
-    def count(*states: Slot.State) -> Coalesce:
-        slots = Slot.objects.filter(unit__budget=OuterRef("pk"), state__in=states).order_by().values("unit__budget")
-        return Coalesce(Subquery(slots.annotate(n=Count("pk")).values("n"), output_field=IntegerField()), 0)
+    def count(rows: QuerySet[Any]) -> Coalesce:
+        counted = rows.order_by().values("budget").annotate(n=Count("pk")).values("n")
+        return Coalesce(Subquery(counted, output_field=IntegerField()), 0)
 
+    units = BudgetUnit.objects.filter(budget=OuterRef("pk"))
+    slots = Slot.objects.filter(unit__budget=OuterRef("pk")).annotate(budget=F("unit__budget"))
     counted = budgets.annotate(
-        granted=Count("units"),
-        spent=count(Slot.State.DONE),
-        reserved=count(Slot.State.OPEN, Slot.State.LEASED),
+        granted=count(units),
+        spent=count(slots.filter(state=Slot.State.DONE)),
+        reserved=count(slots.filter(state__in=[Slot.State.OPEN, Slot.State.LEASED])),
     )
     return [
         BudgetRow(
