@@ -1,9 +1,12 @@
 from uuid import uuid4
 
 import pytest
-from django.db import IntegrityError, transaction
+from django.db import IntegrityError, connection, transaction
 
+from labeling.actions import adjudication as adjudicating
 from labeling.actions import annotation as annotating
+from labeling.actions import answers as checking
+from labeling.actions import settling
 from labeling.actions.adjudication import claim_adjudication, decide
 from labeling.actions.annotation import claim_slot, mark_unanswerable, submit_annotation
 from labeling.actions.budgets import add_units
@@ -268,3 +271,30 @@ def test_the_database_refuses_a_second_or_empty_gold_answer(disputed, adjudicato
     for fields in ({"question": slot.question, "answer": "8"}, {"question": other, "answer": ""}):
         with pytest.raises(IntegrityError), transaction.atomic():
             GoldAnswer.objects.create(round=disputed, source="single", **fields)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_answers_are_read_and_compared_outside_any_transaction(
+    pool, annotator, other_annotator, adjudicator, monkeypatch
+):
+    inside = []
+
+    def watched(work):
+        def wrapper(*args, **kwargs):
+            inside.append(connection.in_atomic_block)
+            return work(*args, **kwargs)
+
+        return wrapper
+
+    for module, name in ((settling, "answer_clusters"), (settling, "gold_form"), (checking, "read_as")):
+        monkeypatch.setattr(module, name, watched(getattr(module, name)))
+    monkeypatch.setattr(adjudicating, "gold_form", watched(adjudicating.gold_form))
+    round = factories.make_round(pool=pool, n_questions=2, overlap=2, units=5)
+    for user, last in ((annotator, "2"), (other_annotator, "3")):
+        answer(user, pool, "1")
+        answer(user, pool, last)
+    decide(slot=claim_adjudication(user=adjudicator, round=round), answer="4", idempotency_key=uuid4(), by=adjudicator)
+
+    assert GoldAnswer.objects.count() == 2
+    assert len(inside) == 9  # five answers read, two pairs compared, two gold answers formed
+    assert not any(inside)
