@@ -6,7 +6,7 @@ import argparse
 import sys
 from collections.abc import Callable, Sequence
 
-from selector.config import PRESETS
+from selector.config import PRESETS, RULES
 from selector.errors import SelectorError, Stopped
 from selector.strategies import STRATEGIES
 
@@ -117,6 +117,7 @@ def _add_rank(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
     what.add_argument("--alpha", metavar="A", help="share of truths the sets may miss (default: 0.1)")
     what.add_argument("--lam", type=float, metavar="L", help="weight of the entropy in the score (default: 0.02)")
     what.add_argument("--clusters", type=int, metavar="C", help="number of clusters (default: one for each pick)")
+    what.add_argument("--groups", choices=RULES["groups"], help="a threshold for each kind of answer (default: none)")
     what.add_argument(
         "--min-readable", type=float, metavar="S", help="share of answers that must be readable (default: 0.5)"
     )

@@ -27,6 +27,8 @@ from selector.state import State, write_atomically
 from selector.strategies import STRATEGIES
 from selector.votes import QuestionVotes, read_votes
 
+N_SHOWN = 20  # messages about single rows before the rest are only counted; a report names them all
+
 
 @dataclass
 class Evidence:
@@ -153,6 +155,7 @@ def _config(options: Namespace) -> SelectionConfig:
         n_clusters=options.clusters,
         seed=options.seed,
         min_readable=options.min_readable,
+        groups=options.groups,
     )
 
 
@@ -188,11 +191,15 @@ def _read_questions(path: str, options: Namespace, progress: StageProgress, *, n
     questions = read_question_file(
         path, mapping=dict(options.map or []), need_answer=need_answer, repair=options.repair
     )
-    for row in questions.rejected[:20]:
-        progress.say(f"{path}, line {row.line}: {row.message}")
-    if len(questions.rejected) > 20:
-        progress.say(f"{path}: {len(questions.rejected) - 20} more rows could not be used; the report names them.")
+    _say_first(progress, [f"{path}, line {row.line}: {row.message}" for row in questions.rejected], "could not be used")
     return questions
+
+
+def _say_first(progress: StageProgress, messages: Sequence[str], what: str) -> None:
+    for message in messages[:N_SHOWN]:
+        progress.say(message)
+    if len(messages) > N_SHOWN:
+        progress.say(f"... and {len(messages) - N_SHOWN:,} more that {what}.")
 
 
 def _probe(
@@ -222,8 +229,8 @@ def _probe(
         progress=progress,
         should_stop=stop,
     )
-    for uid, message in sorted(probed.set_aside_messages.items()):
-        progress.say(f"Question {uid} was set aside: {message}")
+    aside = sorted(probed.set_aside_messages.items())
+    _say_first(progress, [f"Question {uid} was set aside: {message}" for uid, message in aside], "were set aside")
     progress.say(f"{probed.n_made:,} answers made; all are kept in {state.path}.")
     return probed
 

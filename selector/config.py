@@ -18,6 +18,7 @@ RULES: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "unread": ("symbol", "dropped"),  # a completion without an answer: one more symbol, or not a vote
         "absent_truth": ("infinite", "zero_frequency"),  # nonconformity of a truth that was never generated
         "quantile": ("exact_rank", "numpy_higher"),  # how q_hat is read off the sorted scores
+        "groups": ("none", "kind"),  # one threshold for all, or one for each kind of answer (Mondrian)
         "ties": ("probes", "file_order"),  # what decides between equal acquisition scores
     }
 )
@@ -46,8 +47,8 @@ class SelectionConfig:
 
     ``alpha`` is the miscoverage level as a decimal string, so that ranks are computed exactly; ``lam`` weighs the
     entropy in the nonconformity score. ``n_clusters`` None means one cluster for each pick. ``min_readable`` is the
-    share of a question's answers that must be readable for it to be picked. ``exclude_repeats`` keeps pool
-    questions whose text is in the calibration set, or in the pool before, from being picked. The rule switches are listed in ``RULES``.
+    share of a question's answers that must be readable for it to be picked. ``exclude_repeats`` keeps pool questions
+    whose text is in the calibration set, or in the pool already, from being picked. ``RULES`` lists the rule switches.
     Raises InvalidConfig for a value that means nothing.
     """
 
@@ -66,6 +67,7 @@ class SelectionConfig:
     unread: str = "symbol"
     absent_truth: str = "infinite"
     quantile: str = "exact_rank"
+    groups: str = "none"
     ties: str = "probes"
 
     def __post_init__(self) -> None:

@@ -6,7 +6,8 @@ by ln n. Calibration and pool go through the same function here, so that equal v
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil, floor
@@ -133,6 +134,21 @@ def published_threshold(scores: Floats, alpha: Fraction) -> float:
 THRESHOLDS = {"exact_rank": conformal_threshold, "numpy_higher": published_threshold}
 
 
+def group_thresholds(scores: Floats, groups: Sequence[str], alpha: Fraction, *, quantile: str) -> dict[str, float]:
+    """Return a q_hat for each group of questions (Mondrian conformal prediction), and one under "" for all others.
+
+    ``groups`` [m] must be a function of the question alone. Groups of fewer questions than alpha needs are put
+    together, by size alone, before any score is looked at; where that is still too few, "" takes the threshold of the
+    whole set. Coverage then holds within each group. Raises CalibrationSetTooSmall when the whole set is too small.
+    """
+    threshold, names = THRESHOLDS[quantile], np.array(groups, dtype=object)
+    sizes = Counter(groups)
+    large = sorted(name for name, size in sizes.items() if size >= n_wanted(alpha))
+    found = {name: threshold(scores[names == name], alpha) for name in large}
+    rest = scores[[name not in found for name in groups]]
+    return {**found, "": threshold(rest if len(rest) >= n_wanted(alpha) else scores, alpha)}
+
+
 def n_wanted(alpha: Fraction) -> int:
     """Return the smallest number of calibration questions that alpha can be had with: ceil((1 - alpha) / alpha)."""
     return ceil((1 - alpha) / alpha)
@@ -142,7 +158,7 @@ def _decimal(alpha: Fraction) -> str:
     return f"{float(alpha):g}"
 
 
-def share_of_full_sets(worst_scores: Floats, q_hat: float) -> float:
+def share_of_full_sets(worst_scores: Floats, q_hat: float | Floats) -> float:
     """Return the share of questions whose prediction set is every answer seen.
 
     ``worst_scores``: the highest score among a question's own answers, for questions with two or more; 0 for none.
@@ -150,7 +166,7 @@ def share_of_full_sets(worst_scores: Floats, q_hat: float) -> float:
     return float(np.mean(worst_scores <= q_hat)) if len(worst_scores) else 0.0
 
 
-def is_degenerate(worst_scores: Floats, q_hat: float) -> bool:
+def is_degenerate(worst_scores: Floats, q_hat: float | Floats) -> bool:
     """Say whether at least half of the sets are every answer seen, so that set size only counts distinct answers."""
     return share_of_full_sets(worst_scores, q_hat) >= 0.5
 

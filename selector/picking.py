@@ -78,7 +78,6 @@ def select(
     labels: NDArray[np.intp],
     distances: Floats | None,
     is_eligible: NDArray[np.bool_],
-    q_hat: float,
     per_cluster: int | None,
     config: SelectionConfig,
 ) -> list[Pick]:
@@ -124,7 +123,7 @@ def select(
                 cluster=int(labels[row]),
                 set_size=int(scores.set_size[row]),
                 acquisition_score=float(acquisition_scores[row]),
-                prediction_set=prediction_set(scores.table, row, q_hat, config),
+                prediction_set=prediction_set(scores.table, row, float(scores.q_hat[row]), config),
                 tied_with=len(tied),
                 tie_break_reason=reason,
                 taken_by="cluster" if from_cluster else "global_order",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from math import isinf
 from types import MappingProxyType
@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from selector.config import SelectionConfig
-from selector.conformal import THRESHOLDS, Floats
+from selector.conformal import THRESHOLDS, Floats, group_thresholds
 from selector.diversity import cluster, distances_to_centres
 from selector.errors import FingerprintMismatch, InvalidConfig, PoolTooSmall
 from selector.picking import Pick, answer_scores_of, select
@@ -33,13 +33,21 @@ class Calibration:
     """The threshold and what it rests on.
 
     ``nonconformity_scores`` and ``is_absent`` [m] belong to the calibration questions that were used; ``n_dropped``
-    had no readable answer and were left out (preset ``reference`` only).
+    were left out (preset ``reference`` only). ``n_unread`` had no readable answer at all.
+    ``group_q_hats``: by group of questions, "" for all others, where there is a threshold for each.
     """
 
     q_hat: float
     nonconformity_scores: Floats
     is_absent: NDArray[np.bool_]
     n_dropped: int = 0
+    n_unread: int = 0
+    group_q_hats: Mapping[str, float] = field(default_factory=dict)
+
+    def q_hats(self, groups: Sequence[str]) -> Floats:
+        """Return the threshold of each question [N], given its group [N]."""
+        other = self.group_q_hats.get("", self.q_hat)
+        return np.array([self.group_q_hats.get(group, other) for group in groups], np.float64)
 
     @property
     def n(self) -> int:
@@ -57,17 +65,20 @@ class Calibration:
         return Fraction(self.n_absent + 1, self.n + 1)
 
 
-def calibrate(table: VoteTable, config: SelectionConfig) -> Calibration:
+def calibrate(table: VoteTable, config: SelectionConfig, groups: Sequence[str] | None = None) -> Calibration:
     """Fit q_hat on the calibration questions' votes and truths (``table.truth_codes``).
 
     A truth nobody voted for scores +inf; under ``absent_truth="zero_frequency"`` it scores ``lam * H``, and questions
-    without any readable answer are left out. Raises CalibrationSetTooSmall.
+    without any readable answer are left out. ``groups`` [m] asks for a threshold of each group as well.
+    Raises CalibrationSetTooSmall.
     """
     scores = np.full(len(table), np.inf)
     is_used = np.ones(len(table), bool)
     absent_scores = np.full(len(table), np.inf)
+    n_unread = 0
     for rows, votes, answer_scores in answer_scores_of(table, config):
         truth = table.truth_codes[rows]
+        n_unread += int(np.count_nonzero(votes.n_readable == 0))
         known = np.flatnonzero((truth >= 0) & (truth < answer_scores.shape[1]))
         scores[rows][known] = answer_scores[known, truth[known]]
         if config.absent_truth == "zero_frequency":
@@ -75,24 +86,38 @@ def calibrate(table: VoteTable, config: SelectionConfig) -> Calibration:
             is_used[rows] = votes.n_readable > 0
     is_absent = np.isinf(scores)
     scores = np.where(is_absent, absent_scores, scores)[is_used]
-    q_hat = THRESHOLDS[config.quantile](scores, config.alpha_fraction)
-    return Calibration(q_hat, scores, is_absent[is_used], n_dropped=int(np.count_nonzero(~is_used)))
+    alpha, quantile = config.alpha_fraction, config.quantile
+    q_hat = THRESHOLDS[quantile](scores, alpha)
+    group_q_hats = {}
+    if groups is not None:
+        used_groups = [groups[row] for row in np.flatnonzero(is_used).tolist()]
+        group_q_hats = group_thresholds(scores, used_groups, alpha, quantile=quantile)
+    return Calibration(
+        q_hat,
+        scores,
+        is_absent[is_used],
+        n_dropped=int(np.count_nonzero(~is_used)),
+        n_unread=n_unread,
+        group_q_hats=group_q_hats,
+    )
 
 
-def score(table: VoteTable, q_hat: float, config: SelectionConfig) -> PoolScores:
-    """Measure every question's votes against the threshold."""
+def score(table: VoteTable, q_hat: float | Floats, config: SelectionConfig) -> PoolScores:
+    """Measure every question's votes against the threshold, one for all or one for each [N]."""
+    q_hats = np.broadcast_to(np.asarray(q_hat, np.float64), len(table))
     whole: dict[str, Any] = {name: np.zeros(len(table), np.int64) for name in WHOLE_MEASURES}
     real: dict[str, Any] = {name: np.zeros(len(table)) for name in REAL_MEASURES}
     for rows, votes, answer_scores in answer_scores_of(table, config):
         given = votes.counts > 0
-        whole["set_size"][rows] = np.count_nonzero((answer_scores <= q_hat) & given, axis=1)
+        whole["set_size"][rows] = np.count_nonzero((answer_scores <= q_hats[rows, None]) & given, axis=1)
         whole["n_readable"][rows], whole["n_distinct"][rows] = votes.n_readable, votes.n_distinct
         real["entropy"][rows], real["max_frequency"][rows] = votes.entropy, votes.max_frequency
         real["worst_score"][rows] = np.max(answer_scores, axis=1, initial=-np.inf, where=given)
     for rows, votes, answer_scores in answer_scores_of(table.of("probes"), config):
-        whole["set_size_from_probes"][rows] = np.count_nonzero((answer_scores <= q_hat) & (votes.counts > 0), axis=1)
+        is_member = (answer_scores <= q_hats[rows, None]) & (votes.counts > 0)
+        whole["set_size_from_probes"][rows] = np.count_nonzero(is_member, axis=1)
         whole["n_probe_answers"][rows] = votes.n_distinct
-    return PoolScores(table=table, **whole, **real)
+    return PoolScores(table=table, q_hat=q_hats, **whole, **real)
 
 
 @dataclass(frozen=True)
@@ -160,8 +185,9 @@ def run_selection(
     calibration_table, pool_table = tables
 
     progress("calibrating and scoring", 0, 1)
-    calibration = calibrate(calibration_table, config)
-    scores = score(pool_table, calibration.q_hat, config)
+    groups = _groups(calibration_votes, config)
+    calibration = calibrate(calibration_table, config, groups)
+    scores = score(pool_table, _q_hats(calibration, pool_votes, config), config)
     acquisition_scores = strategy.acquisition_scores(scores, config.seed)
     progress("clustering", 0, 1)
     labels, distances, clusters = _clusters(pool_votes, embeddings, strategy, config)
@@ -174,7 +200,6 @@ def run_selection(
         labels=labels,
         distances=distances,
         is_eligible=is_eligible,
-        q_hat=calibration.q_hat,
         per_cluster=strategy.per_cluster or max(1, config.budget // clusters["n"]),
         config=config,
     )
@@ -192,6 +217,7 @@ def run_selection(
         "pool": reporting.describe_pool(scores, reasons),
         "clusters": clusters,
         "comparison": reporting.compare(scores, score(calibration_table, calibration.q_hat, config)),
+        "groups": reporting.describe_groups(calibration, groups),
         "settings": config.to_json(),
         "fingerprint": reporting.hash_of(fingerprints),
         "fingerprints": fingerprints,
@@ -206,6 +232,16 @@ def run_selection(
         calibration=calibration,
         report=report,
     )
+
+
+def _groups(votes: Sequence[QuestionVotes], config: SelectionConfig) -> list[str] | None:
+    """Return each question's group, which must be a function of the question alone; None for one threshold for all."""
+    return None if config.groups == "none" else [question.kind or "" for question in votes]
+
+
+def _q_hats(calibration: Calibration, votes: Sequence[QuestionVotes], config: SelectionConfig) -> float | Floats:
+    groups = _groups(votes, config)
+    return calibration.q_hat if groups is None else calibration.q_hats(groups)
 
 
 def _check_embeddings(embeddings: NDArray[np.float32] | None, n_questions: int) -> None:

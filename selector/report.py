@@ -36,10 +36,11 @@ def describe_calibration(
 
     Degenerate: at least half of the eligible questions with two or more answers have every answer in their set.
     """
-    worst = scores.worst_score[is_eligible & (scores.n_distinct >= 2)]
-    degenerate = is_degenerate(worst, calibration.q_hat)
+    is_counted = is_eligible & (scores.n_distinct >= 2)
+    worst, q_hat = scores.worst_score[is_counted], scores.q_hat[is_counted]
+    degenerate = is_degenerate(worst, q_hat)
     useful = None
-    if degenerate:
+    if degenerate and config.groups == "none":
         useful = smallest_useful_alpha(
             calibration.nonconformity_scores, worst, above=config.alpha_fraction, quantile=config.quantile
         )
@@ -54,9 +55,10 @@ def describe_calibration(
         "n": calibration.n,
         "n_absent": calibration.n_absent,
         "n_dropped": calibration.n_dropped,
+        "n_unread": calibration.n_unread,
         "smallest_attainable_alpha": float(calibration.smallest_attainable_alpha),
         "degenerate": degenerate,
-        "share_of_full_sets": share_of_full_sets(worst, calibration.q_hat),
+        "share_of_full_sets": share_of_full_sets(worst, q_hat),
         "smallest_useful_alpha": None if useful is None else {"alpha": useful, "note": CHOSEN_AFTER},
         "coverage_check": coverage,
     }
@@ -68,6 +70,22 @@ def compare(pool: PoolScores, calibration: PoolScores) -> dict[str, object]:
     return compare_questions(
         {name: getattr(pool, name) for name in names}, {name: getattr(calibration, name) for name in names}
     )
+
+
+def describe_groups(calibration: Calibration, groups: Sequence[str] | None) -> dict[str, object] | None:
+    """Return the threshold and the size of each group, "other" for those too small for one of their own."""
+    if groups is None:
+        return None
+    sizes = Counter(group if group in calibration.group_q_hats and group else "other" for group in groups)
+    return {
+        name: {
+            "n": sizes[name],
+            "q_hat": None if isinf(q_hat) else q_hat,
+            "q_hat_infinite": isinf(q_hat),
+        }
+        for group, q_hat in sorted(calibration.group_q_hats.items())
+        for name in [group or "other"]
+    }
 
 
 def set_size_histogram(set_size: NDArray[np.int64]) -> dict[str, int]:
@@ -115,10 +133,12 @@ def warnings_of(report: Mapping[str, Any], calibration: Calibration, config: Sel
             f"({calibration.n_absent} absent truths, smallest attainable alpha {smallest:.4g}).{hint}",
         )
     if calibration.n_absent >= WEAK_SHARE * calibration.n:
+        n_unread = calibration.n_unread
+        unread = f" ({n_unread} of them without any readable answer)" if n_unread else ""
         warn(
             "weak_model",
             f"The model never gave the right answer to {calibration.n_absent} of {calibration.n} calibration "
-            f"questions: it is weak for questions like these, and no alpha below {smallest:.4g} can be attained.",
+            f"questions{unread}: it is weak for questions like these, and no alpha below {smallest:.4g} can be had.",
         )
     if pool["unread_share"] >= WEAK_SHARE:
         warn(

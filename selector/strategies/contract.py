@@ -16,12 +16,13 @@ from selector.votes import VoteSource, VoteTable
 class PoolScores:
     """What is known of N pool questions, in one order; arrays are [N].
 
-    ``set_size``: answers in the prediction set; ``set_size_from_probes`` and ``n_probe_answers`` (distinct): from the
-    probes alone, with the same q_hat; ``entropy``: of the votes, normalised; ``worst_score``: the highest score among
-    a question's own answers (-inf without any).
+    ``q_hat``: the threshold each is held to; ``set_size``: answers in the prediction set; ``set_size_from_probes`` and
+    ``n_probe_answers`` (distinct): from the probes alone, with the same q_hat; ``entropy``: of the votes, normalised;
+    ``worst_score``: the highest score among a question's own answers (-inf without any).
     """
 
     table: VoteTable
+    q_hat: NDArray[np.float64]
     set_size: NDArray[np.int64]
     set_size_from_probes: NDArray[np.int64]
     n_probe_answers: NDArray[np.int64]

@@ -13,6 +13,7 @@ from selector.conformal import (
     compare_questions,
     conformal_threshold,
     count_votes,
+    group_thresholds,
     is_degenerate,
     n_wanted,
     nonconformity_scores,
@@ -226,3 +227,35 @@ def test_comparison_warns_of_another_distribution_only():
 
     assert alike["alike"]
     assert unlike["unlike"] == ["entropy"]
+
+
+def test_every_large_group_has_the_threshold_of_its_own_scores():
+    rng = np.random.default_rng(0)
+    scores, groups = rng.random(100) - 1, ["easy", "hard"] * 45 + ["rare"] * 10
+    scores[np.array(groups) == "hard"] += 0.5
+
+    found = group_thresholds(scores, groups, Fraction("0.1"), quantile="exact_rank")
+
+    assert set(found) == {"easy", "hard", "rare", ""}
+    for name in ("easy", "hard", "rare"):
+        assert found[name] == conformal_threshold(scores[np.array(groups) == name], Fraction("0.1"))
+    assert found[""] == conformal_threshold(scores, Fraction("0.1"))
+
+
+def test_small_groups_are_put_together():
+    scores, groups = np.arange(40.0), ["big"] * 20 + [f"g{i}" for i in range(20)]
+
+    found = group_thresholds(scores, groups, Fraction("0.1"), quantile="exact_rank")
+
+    assert found == {"big": 18.0, "": 38.0}  # rank 19 of 20 in each
+
+
+@given(st.lists(st.tuples(st.floats(-1, 0), st.sampled_from("abc")), min_size=9, max_size=60))
+def test_each_group_is_covered_by_its_own_threshold(rows):
+    scores, groups = np.array([score for score, _ in rows]), [group for _, group in rows]
+
+    found = group_thresholds(scores, groups, Fraction("0.1"), quantile="exact_rank")
+
+    for name in set(found) - {""}:
+        own = scores[np.array(groups) == name]
+        assert np.count_nonzero(own <= found[name]) >= ceil((len(own) + 1) * 0.9)

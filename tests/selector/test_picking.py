@@ -26,6 +26,7 @@ def pool(set_sizes, *, from_probes=None, n_probe_answers=None):
     )
     return PoolScores(
         table=table,
+        q_hat=np.full(n, -0.5),
         set_size=np.array(set_sizes),
         set_size_from_probes=zeros if from_probes is None else np.array(from_probes),
         n_probe_answers=zeros if n_probe_answers is None else np.array(n_probe_answers),
@@ -45,7 +46,6 @@ def choose(scores, *, budget, labels, eligible=None, distances=None, per_cluster
         labels=np.array(labels),
         distances=None if distances is None else np.array(distances),
         is_eligible=np.ones(n, bool) if eligible is None else np.array(eligible),
-        q_hat=-0.5,
         per_cluster=per_cluster or max(1, budget // len(set(labels))),
         config=SelectionConfig.preset(preset, budget=budget),
     )

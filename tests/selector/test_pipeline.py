@@ -316,3 +316,23 @@ def test_progress_names_every_stage():
         "grouping calibration answers", "grouping pool answers", "calibrating and scoring", "clustering", "selecting",
         "checking",
     ]  # fmt: skip
+
+
+def test_groups_have_thresholds_of_their_own():
+    calibration = [replace(each, kind="number" if row % 2 else "text") for row, each in enumerate(CALIBRATION)]
+    pool = [replace(each, kind=("number", "text", "set")[row % 3]) for row, each in enumerate(GIVEN)]
+
+    result = run(pool, calibration, groups="kind")
+
+    groups = result.report["groups"]
+    assert {name: group["n"] for name, group in groups.items()} == {"number": 75, "text": 75, "other": 0}
+    assert groups["other"]["q_hat"] == result.report["q_hat"]
+    of_uid = {question.uid: question.kind for question in pool}
+    expected = [groups[{"set": "other"}.get(of_uid[uid], of_uid[uid])]["q_hat"] for uid in result.scores.table.uids]
+    assert result.scores.q_hat.tolist() == expected
+
+
+def test_one_group_is_no_group():
+    alike = [[replace(each, kind="number") for each in votes] for votes in (GIVEN, CALIBRATION)]
+
+    assert rows(run(*alike, groups="kind")) == rows(run(*alike))

@@ -109,7 +109,7 @@ def test_kill_9_loses_nothing_that_was_saved_and_changes_no_pick(folder):
     process.kill()
     process.communicate()
     stored = n_stored(folder)
-    assert 0 < stored
+    assert stored > 0
     assert not (folder / "picks.jsonl").exists()
 
     assert rank(folder) == 0
