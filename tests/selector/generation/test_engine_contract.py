@@ -25,10 +25,10 @@ LONG = Prompt(uid="long", text="Compute " + "+".join(["17"] * 300) + ".")
 TRAJECTORY, PROBE, OUTCOME = CompletionKind.TRAJECTORY, CompletionKind.PROBE, CompletionKind.OUTCOME
 
 
-@pytest.fixture(
-    scope="module",
-    params=["scripted", "transformers", pytest.param("openai", marks=[pytest.mark.engines, pytest.mark.slow])],
-)
+VLLM = pytest.param("openai", marks=[pytest.mark.engines, pytest.mark.slow, pytest.mark.timeout(600)])
+
+
+@pytest.fixture(scope="module", params=["scripted", "transformers", VLLM])
 def engine(request) -> Iterator[Engine]:
     with ExitStack() as stack:
         if request.param == "scripted":
