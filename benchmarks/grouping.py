@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from selector.answers import Grader, group_answers
+from selector.answers import Grader, MemoryVerdictStore, group_answers
 
 ANSWERS = Path(__file__).resolve().parents[2] / "shared" / "data" / "bigmath_pool_answers.jsonl"
 N_ANSWERS = 40
@@ -37,6 +37,11 @@ SPELLINGS: list[Callable[[str], str]] = [
 ]
 
 
+def hard(text: str) -> str:
+    """Return a whole number as nested roots, which only a proof recognises."""
+    return f"\\sqrt{{3+2\\sqrt{{2}}}} - \\sqrt{{2}} + {int(text) - 1}" if text.isdigit() else text
+
+
 def neighbour(text: str, rng: random.Random) -> str:
     """Return a wrong answer of the same make: one number of it is off by a little."""
     numbers = list(re.finditer(r"\d+", text))
@@ -53,7 +58,8 @@ def answers_of(gold: str, rng: random.Random) -> list[str]:
     for _ in range(N_ANSWERS):
         draw = rng.random()
         text = "" if draw < 0.05 else gold if draw < 0.5 else rng.choice(wrong)
-        answers.append(rng.choice(SPELLINGS)(text) if text else "")
+        spell = hard if rng.random() < 0.01 else rng.choice(SPELLINGS)
+        answers.append(spell(text) if text else "")
     return answers
 
 
@@ -67,7 +73,8 @@ def main() -> None:
     golds = rng.sample(golds, min(arguments.questions, len(golds)))
     questions = [answers_of(gold, rng) for gold in golds]
     seconds, n_classes, n_strings = [], 0, 0
-    with Grader() as grader:
+    proofs = MemoryVerdictStore()
+    with Grader(verdicts=proofs) as grader:
         grader.warm()
         group_answers(["\\sin 2x", "2\\sin x\\cos x"], grader=grader)
         for answers in questions:
@@ -87,6 +94,7 @@ def main() -> None:
                 "ms_median": round(1000 * seconds[len(seconds) // 2], 2),
                 "ms_worst": round(1000 * seconds[-1], 1),
                 "distinct_strings_per_question": round(n_strings / len(questions), 1),
+                "verdicts_from_workers": len(proofs),
                 "classes_per_question": round(n_classes / len(questions), 1),
             }
         )

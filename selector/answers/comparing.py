@@ -36,7 +36,9 @@ EQUIVALENT, DIFFERENT, UNDECIDED = Verdict.EQUIVALENT, Verdict.DIFFERENT, Verdic
 PRINTED_DIGITS = 12  # a decimal with as many significant digits is a machine's print of a fraction
 
 # what math-verify knows and our grammar does not
-_KNOWN_OUTSIDE = re.compile(r"\\(?:int|iint|oint|sum|prod|lim|max|min|gcd|lcm|det|partial|pmod|bmod|mod|nabla)\b")
+_KNOWN_OUTSIDE = re.compile(
+    r"\\(?:int|iint|oint|sum|prod|lim|max|min|gcd|lcm|det|partial|pmod|bmod|mod|nabla)(?![A-Za-z])"
+)
 
 Prove = Callable[[Node, Node], bool]  # True only where the two are proved equal
 Ask = Callable[[str, str], bool]  # the same for mathematics outside the grammar
@@ -308,7 +310,7 @@ class Comparison:
             return DIFFERENT
         if isinstance(left, Unparsed) and isinstance(right, Unparsed) and _squeezed(left) == _squeezed(right):
             return EQUIVALENT
-        if not all(map(is_worth_asking, self.texts)) or not any(map(_KNOWN_OUTSIDE.search, self.texts)):
+        if not all(map(_is_worth_asking, self.texts)) or not any(map(may_be_known_outside, self.texts)):
             return UNDECIDED
         self.is_open = True
         return EQUIVALENT if self.ask(*self.texts) else UNDECIDED
@@ -326,9 +328,14 @@ class Comparison:
     )
 
 
-def is_worth_asking(text: str) -> bool:
+def _is_worth_asking(text: str) -> bool:
     """Tell whether text is short and plain enough for the parser of math-verify."""
     return len(text) <= 400 and text.isascii() and text.isprintable() and is_balanced(text) and nesting(text) <= 12
+
+
+def may_be_known_outside(text: str) -> bool:
+    """Tell whether text has a sum, an integral or the like, which math-verify knows and our grammar does not."""
+    return _KNOWN_OUTSIDE.search(text) is not None
 
 
 def _squeezed(view: Unparsed) -> str:

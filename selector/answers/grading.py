@@ -127,11 +127,11 @@ class _Grouping:
             matches = (
                 number
                 for number, representative in enumerate(self.representatives)
-                if self.compare(representative, text) is Verdict.EQUIVALENT
+                if self.compare(representative, answer) is Verdict.EQUIVALENT
             )
             self.known[text] = next(matches, len(self.representatives))
             if self.known[text] == len(self.representatives):
-                self.representatives.append(text)
+                self.representatives.append(answer)
         return self.known[text]
 
     def compare(self, representative: str, answer: str) -> Verdict:

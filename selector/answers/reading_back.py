@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import re
 
-from selector.answers.canonical import canonical_form, infer_kind
+from selector.answers.canonical import infer_kind
+from selector.answers.comparing import may_be_known_outside
 from selector.answers.contract import AnswerPolicy, ReadAs
-from selector.answers.readings import is_prose, read
+from selector.answers.readings import read
+from selector.answers.rendering import render
 from selector.answers.spelling import MAX_LENGTH, clean
 from selector.answers.views import Choice, Scalar, Unparsed, Words
+from selector.answers.wording import is_prose
 
 _GUESSABLE = {"yes", "no", "true", "false", "correct", "incorrect", "increases", "decreases", "even", "odd"}
 _NOT_AN_ANSWER = {"proof", "notfound", "not found", "see solution", "none", "n/a", "na", "null", "omitted"}
@@ -43,9 +46,12 @@ def read_back(answer: str, kind: str | None, policy: AnswerPolicy) -> ReadAs:
             warnings.append("Carries a percent sign: " + _PERCENT[policy.percent])
     if re.search(r"[\x00-\x08\x0b-\x1f\ud800-\udfff]", answer):
         warnings.append("Holds characters that cannot be shown, perhaps from a backslash that was not escaped.")
-    readable = bool(views) and (found == "text" or not any(isinstance(view, Words) for view in views[:1]))
-    form = canonical_form(answer, kind, policy)
-    return ReadAs(text=text if len(form) > 200 else form, kind=found, readable=readable, warnings=tuple(warnings))
+    readable = found == "text" or not isinstance(views[0], Words | Unparsed) or may_be_known_outside(text)
+    choice = next((view for view in views if isinstance(view, Choice)), None)
+    written = render((choice,)) if choice and found == "choice" else render(views)
+    return ReadAs(
+        text=written if len(written) <= 400 else text[:400], kind=found, readable=readable, warnings=tuple(warnings)
+    )
 
 
 _PERCENT = {

@@ -53,7 +53,8 @@ def _equation(sides: list[str], kind: str | None, read_part: Callable[[str], lis
     if name and _all_equal(sides[1:]):
         for view in read_part(value_text):
             mentions = isinstance(view, Scalar) and name in variables_of(view.node)
-            if not mentions and (name.find(":") < 0 or _is_constant(value_text)):
+            is_pair_as_interval = isinstance(view, Region) and name.startswith("(")
+            if not mentions and not is_pair_as_interval and (name.find(":") < 0 or _is_constant(value_text)):
                 views.append(renamed(view, name))
                 if isinstance(view, Several) and view.style == "tuple" and name.startswith("("):
                     names = name[1:-1].split(",")

@@ -15,6 +15,9 @@ class MemoryVerdictStore:
     def __init__(self) -> None:
         self._verdicts: dict[str, Verdict] = {}
 
+    def __len__(self) -> int:
+        return len(self._verdicts)
+
     def get(self, key: str) -> Verdict | None:
         """Return the verdict kept under the key, if any."""
         return self._verdicts.get(key)

@@ -41,9 +41,9 @@ _SHORT_WORDS = set(str.split("no on of or to so it is in if at by as an am be do
 
 def plain_words(text: str) -> str:
     """Return text without punctuation around words, quotes, articles in front or doubled spaces."""
-    text = re.sub(r"\\[A-Za-z]+|[\\{}$]", " ", text)
-    text = re.sub(r"[\"“”‘’'`.,!?;:]+(?=\s|$)|(?<!\S)[\"“”‘’'`(]+|\)(?=\s|$)", " ", text)
-    return re.sub(r"^(?:the|a|an)\s+", "", " ".join(text.split()), flags=re.IGNORECASE)
+    bare = re.sub(r"\\[A-Za-z]+|[\\{}$]", " ", text)
+    bare = re.sub(r"[\"“”‘’'`.,!?;:]+(?=\s|$)|(?<!\S)[\"“”‘’'`(]+|\)(?=\s|$)", " ", bare)
+    return re.sub(r"^(?:the|a|an)\s+", "", " ".join(bare.split()), flags=re.IGNORECASE) or text
 
 
 def is_prose(text: str) -> bool:
