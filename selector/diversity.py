@@ -62,8 +62,10 @@ def embed(
     """Return unit-length sentence embeddings [N, D] of the texts.
 
     ``embedder`` is a sentence-transformers directory or name, or one of ``PACKAGED_EMBEDDERS``. Texts are embedded in
-    the order of their content, so that a vector does not depend on its row. Raises ModelNotFound.
+    the order of their content and on one processor thread, so that a vector depends neither on its row nor on the
+    number of cores. Raises ModelNotFound.
     """
+    import torch
     from sentence_transformers import SentenceTransformer
     from transformers.utils.logging import disable_progress_bar
 
@@ -77,11 +79,15 @@ def embed(
     order = sorted(range(len(texts)), key=lambda i: (len(texts[i]), texts[i]))  # like lengths together: little padding
     made = []
     progress(0, len(order))
-    for start in range(0, len(order), batch_size):
-        batch = order[start : start + batch_size]
-        in_batch = [texts[i] for i in batch]
-        made.append(model.encode(in_batch, batch_size=batch_size, normalize_embeddings=True, show_progress_bar=False))
-        progress(start + len(batch), len(order))
+    n_threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        for start in range(0, len(order), batch_size):
+            batch = [texts[i] for i in order[start : start + batch_size]]
+            made.append(model.encode(batch, batch_size=batch_size, normalize_embeddings=True, show_progress_bar=False))
+            progress(start + len(batch), len(order))
+    finally:
+        torch.set_num_threads(n_threads)
     return _back(np.concatenate(made), np.array(order, np.intp)) if made else np.zeros((0, 1), np.float32)
 
 
