@@ -70,10 +70,6 @@ class Destination:
         """Return the stored questions with those texts and choices."""
         return {each.fingerprint: each for each in self._rows(self.stored().filter(fingerprint__in=list(fingerprints)))}
 
-    def under_other_uid(self, uids: Mapping[str, str]) -> dict[str, Stored]:
-        """Return, of questions given as fingerprint -> uid, those that are stored under another uid."""
-        return {name: each for name, each in self.by_fingerprint(uids).items() if each.uid != uids[name]}
-
     def _rows(self, questions: QuerySet[Any]) -> Iterable[Stored]:
         fields = [*Stored._fields[:-1], *(["answer"] if self.has_answers else [])]
         return (Stored(*values) for values in questions.values_list(*fields))

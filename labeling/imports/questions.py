@@ -36,7 +36,9 @@ def _place(
 ) -> None:
     """Compare a chunk with what is there, and bring it in."""
     by_uid = destination.by_uid(row.uid for row in chunk)
-    elsewhere = destination.under_other_uid({row.fingerprint: row.uid for row in chunk})
+    elsewhere = destination.by_fingerprint(
+        row.fingerprint for row in chunk if (kept := by_uid.get(row.uid)) is None or kept.fingerprint != row.fingerprint
+    )
     counterparts = destination.counterparts([row.fingerprint for row in chunk])
     asked_otherwise = [
         kept for row in chunk if (kept := by_uid.get(row.uid)) is not None and _is_asked_otherwise(kept, row)
@@ -46,8 +48,7 @@ def _place(
     changed: dict[int, Candidate] = {}
     for row in chunk:
         kept = by_uid.get(row.uid)
-        same = elsewhere.get(row.fingerprint)
-        if same is not None and (kept is None or kept.fingerprint != row.fingerprint):
+        if same := elsewhere.get(row.fingerprint):
             _report_duplicate(row, same, destination, report)
             continue
         if kept is None:
@@ -67,7 +68,7 @@ def _place(
             changed[kept.pk] = row
         if row.fingerprint in counterparts:
             where = counterparts[row.fingerprint]
-            message = f"The same question is in {where}; it will never be picked, since its answer is known."
+            message = f"The same question is in {where}; it is not picked, since its answer is known."
             report.warnings.add(row.line, "in_pool_and_calibration", message)
     if write:
         destination.create(new, batch)
