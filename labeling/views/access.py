@@ -7,6 +7,7 @@ from django.shortcuts import get_object_or_404
 
 from labeling import policies
 from labeling.models import Export, ImportBatch, Invitation, Pool, Round, SelectionRun, Slot, User
+from labeling.queries.own_answers import own_annotation
 from labeling.queries.queue import slot_for
 
 
@@ -44,10 +45,20 @@ def round_or_404(user: User, round_id: int) -> Round:
     )
 
 
-def shown_slot(user: User, slot_id: int, purpose: Slot.Purpose) -> Slot:
-    """A slot whose question the person has been given, also when it has gone to somebody else since."""
+def shown_slot(user: User, slot_id: int) -> Slot:
+    """A question that the person has been given, also when it has gone to somebody else since."""
     slot = slot_for(user=user, slot_id=slot_id)
-    if slot is None or slot.purpose != purpose:
+    if slot is None or slot.is_adjudication:
+        raise Http404
+    return slot
+
+
+def shown_dispute(user: User, slot_id: int) -> Slot:
+    """A disagreement that the adjudicator has been given; never one on a question they answered themselves."""
+    slot = slot_for(user=user, slot_id=slot_id)
+    if slot is None or not slot.is_adjudication or not policies.can_adjudicate(slot.pool, user):
+        raise Http404
+    if own_annotation(slot, user) is not None:
         raise Http404
     return slot
 

@@ -13,7 +13,7 @@ from labeling.errors import LabelingError
 from labeling.forms import DecisionForm
 from labeling.models import Round, Slot
 from labeling.queries.adjudication import Disagreement, disagreement
-from labeling.views.access import round_or_404, shown_slot
+from labeling.views.access import round_or_404, shown_dispute
 from labeling.views.respond import redirect, say
 
 
@@ -27,7 +27,7 @@ def claim(request: HttpRequest, round_id: int) -> HttpResponse:
 @never_cache
 def adjudication(request: HttpRequest, slot_id: int) -> HttpResponse:
     """The disagreement, and the decision."""
-    slot = shown_slot(request.user, slot_id, Slot.Purpose.ADJUDICATION)
+    slot = shown_dispute(request.user, slot_id)
     found = disagreement(slot=slot)
     form = DecisionForm(request.POST or None, initial={"idempotency_key": uuid4()})
     refusal, unreadable = "", False

@@ -23,8 +23,6 @@ from labeling.rendering import lettered, render_answer
 from labeling.views.access import round_or_404, shown_slot
 from labeling.views.respond import redirect, say
 
-LABEL = Slot.Purpose.LABEL
-
 
 @require_POST
 def claim(request: HttpRequest, round_id: int) -> HttpResponse:
@@ -36,7 +34,7 @@ def claim(request: HttpRequest, round_id: int) -> HttpResponse:
 @never_cache
 def slot(request: HttpRequest, slot_id: int) -> HttpResponse:
     """The question, and the person's own draft or answer."""
-    slot = shown_slot(request.user, slot_id, LABEL)
+    slot = shown_slot(request.user, slot_id)
     state = own_answers.state_for(slot, request.user)
     if state in {"answered", "given_back"}:
         context = _about(slot) | {"annotation": own_answers.own_annotation(slot, request.user)}
@@ -49,7 +47,7 @@ def slot(request: HttpRequest, slot_id: int) -> HttpResponse:
 @require_POST
 def draft(request: HttpRequest, slot_id: int) -> HttpResponse:
     """Save what has been typed so far; htmx calls this while the person types."""
-    slot = shown_slot(request.user, slot_id, LABEL)
+    slot = shown_slot(request.user, slot_id)
     form = DraftForm(request.POST)
     if not form.is_valid():
         raise LabelingError("This is too long to be saved as a draft: an answer is short.", code="draft_too_long")
@@ -62,7 +60,7 @@ def draft(request: HttpRequest, slot_id: int) -> HttpResponse:
 @require_POST
 def read_as(request: HttpRequest, slot_id: int) -> HttpResponse:
     """How a trainer's grader would read the answer; changes nothing (POST keeps answers out of access logs)."""
-    slot = shown_slot(request.user, slot_id, LABEL)
+    slot = shown_slot(request.user, slot_id)
     answer = request.POST.get("answer", "")[:20_000]
     return render(request, "labeling/slot.html#read-as", _reading(slot, answer))
 
@@ -70,7 +68,7 @@ def read_as(request: HttpRequest, slot_id: int) -> HttpResponse:
 @require_POST
 def submit(request: HttpRequest, slot_id: int) -> HttpResponse:
     """Record the answer and take the next question; an answer that no grader can read is asked about first."""
-    slot = shown_slot(request.user, slot_id, LABEL)
+    slot = shown_slot(request.user, slot_id)
     form = AnswerForm(request.POST)
     if not form.is_valid():
         return _answering_page(request, slot, form, status=422)
@@ -104,7 +102,7 @@ def submit(request: HttpRequest, slot_id: int) -> HttpResponse:
 @require_POST
 def unanswerable(request: HttpRequest, slot_id: int) -> HttpResponse:
     """Record that the question has no answer, and why; it counts like an answer."""
-    slot = shown_slot(request.user, slot_id, LABEL)
+    slot = shown_slot(request.user, slot_id)
     form = UnanswerableForm(request.POST)
     if not form.is_valid():
         typed = draft_of(slot=slot, user=request.user).content
@@ -117,7 +115,7 @@ def unanswerable(request: HttpRequest, slot_id: int) -> HttpResponse:
 @require_POST
 def skip(request: HttpRequest, slot_id: int) -> HttpResponse:
     """'Not me': the question goes back, and the next one is taken."""
-    slot = shown_slot(request.user, slot_id, LABEL)
+    slot = shown_slot(request.user, slot_id)
     actions.skip_slot(slot=slot, by=request.user)
     messages.info(request, "Skipped. The question goes to somebody else.")
     return _next(request, slot.round)

@@ -1,9 +1,8 @@
 """Logging in, joining by invitation, and the people of a pool."""
 
-import sesame.utils
 from django.contrib import auth
 from django.contrib.auth.decorators import login_not_required
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render, resolve_url
 from django.urls import reverse
 from django.utils import timezone
@@ -36,7 +35,7 @@ def login(request: HttpRequest) -> HttpResponse:
     if not url_has_allowed_host_and_scheme(to, {request.get_host()}, require_https=request.is_secure()):
         to = resolve_url("home")
     if link := request.POST.get("sesame"):
-        user = sesame.utils.get_user(link, update_last_login=False)
+        user = auth.authenticate(request, sesame=link)
         if user is None:
             context = {"form": LoginForm(request), "link_refused": True, "next": to}
             return render(request, "labeling/login.html", context, status=422)
@@ -117,7 +116,7 @@ def member_remove(request: HttpRequest, pool_slug: str) -> HttpResponse:
     pool = managed_pool(request.user, pool_slug)
     form = MemberRoleForm(request.POST, pool=pool)
     if not form.is_valid():
-        raise Http404
+        raise LabelingError("Name a member of this pool and one of their roles.", code="no_such_member")
     user, role = form.cleaned_data["user"], form.cleaned_data["role"]
     actions.remove_member(pool=pool, user=user, role=role, by=request.user)
     say(request, f"{user} is no longer {Role(role).label.lower()} of {pool}.")

@@ -85,13 +85,17 @@ def made_up_question(rng: random.Random) -> tuple[str, str, list[str]]:
 
 def made_up_votes(rng: random.Random, truth: str, wrong: list[str]) -> dict[str, list[str]]:
     """Votes of a model that sometimes knows, sometimes wavers, and rarely has no idea."""
-    skill = rng.choice([0.95, 0.85, 0.6, 0.45, 0.3, 0.1])
+    skill = rng.choice([0.9, 0.75, 0.5, 0.35, 0.25, 0.15, 0.1])
     answers = [truth if rng.random() < skill else rng.choice([*wrong, *wrong, ""]) for _ in range(40)]
     return {"outcome_answers": answers[:20], "probe_answers": answers[20:]}
 
 
 def seed() -> dict[str, Any]:
     """Fill the database through the application's own actions; return the pages to take, by name."""
+    import json
+    import uuid
+
+    from django.core.files.base import ContentFile
     from django.utils import timezone
 
     from labeling.actions import adjudication, annotation, budgets, people, pools, rounds, runs
@@ -99,11 +103,6 @@ def seed() -> dict[str, Any]:
     from labeling.actions.policy_models import create_policy_model
     from labeling.models import Pool, Question, RecordedVotes, Role, SelectionRun, Slot, User
     from labeling.runs.worker import work
-
-    import json
-    import uuid
-
-    from django.core.files.base import ContentFile
 
     mira, ana, ben, ada = (User.objects.create_user(name, is_staff=name == "mira") for name in ("mira", "ana", "ben", "ada"))
     pool = people.create_pool(
