@@ -7,7 +7,7 @@ appending a token does not copy the cache.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from inspect import signature
 from typing import Any
@@ -56,11 +56,11 @@ def decode(
     max_new_tokens: int,
     sampler: Sampler,
     ends: torch.Tensor,
-) -> list[list[int]]:
+) -> Generator[tuple[int, list[int]], None, None]:
     """Continue each prompt until a token for which ``ends`` [V] is true (kept), or for ``max_new_tokens``.
 
-    Prompts of one group (a question) begin alike; what they share is read once. ``seeds`` are not used at
-    temperature 0.
+    Yields the number of a prompt and the ids written, as each is finished. Prompts of one group (a question) begin
+    alike; what they share is read once. ``seeds`` are not used at temperature 0.
     """
     device = model.device
     ends = ends.to(device)
@@ -74,26 +74,30 @@ def decode(
     )
     written: list[list[int]] = [[] for _ in prompts]
     rows = list(range(len(prompts)))  # the prompts still in the batch, in its order
-    finished = torch.zeros(len(prompts), dtype=torch.bool, device=device)
+    is_finished = torch.zeros(len(prompts), dtype=torch.bool, device=device)
 
     for step in range(max_new_tokens):
         logits = _forward(model, ids, mask[:, : width + step], positions, cache)
         tokens = sampler.choose(logits, uniforms[:, step])
-        for row, token, is_finished in zip(rows, tokens.tolist(), finished.tolist(), strict=True):
-            if not is_finished:
+        was_finished, is_finished = is_finished, is_finished | ends[tokens]
+        is_last = step == max_new_tokens - 1
+        for row, token, was, now in zip(
+            rows, tokens.tolist(), was_finished.tolist(), is_finished.tolist(), strict=True
+        ):
+            if not was:
                 written[row].append(token)
-        finished = finished | ends[tokens]
-        n_finished = int(finished.sum())
+                if now or is_last:
+                    yield row, written[row]
+        n_finished = int(is_finished.sum())
         if n_finished == len(rows):
             break
         ids, positions = tokens[:, None], positions[:, -1:] + 1
         if n_finished > SHARE_FINISHED_TO_COMPACT * len(rows):
-            kept = (~finished).nonzero()[:, 0]
+            kept = (~is_finished).nonzero()[:, 0]
             cache.batch_select_indices(kept)
             ids, positions, mask, uniforms = ids[kept], positions[kept], mask[kept], uniforms[kept]
             rows = [rows[i] for i in kept.tolist()]
-            finished = finished[kept]
-    return written
+            is_finished = is_finished[kept]
 
 
 def _forward(
@@ -215,3 +219,11 @@ class _RoomyLayer(DynamicLayer):
         self.keys = self.keys[rows].take_along_dim(index, dim=2)
         self.values = self.values[rows].take_along_dim(index, dim=2)
         self._buffers = None
+
+
+def cache_bytes_per_token(model: PreTrainedModel) -> int:
+    """Return what one token of one row occupies in the cache: keys and values of every layer."""
+    config = model.config.get_text_config()
+    n_heads = getattr(config, "num_key_value_heads", None) or config.num_attention_heads
+    head_width = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
+    return int(2 * config.num_hidden_layers * n_heads * head_width * model.dtype.itemsize)

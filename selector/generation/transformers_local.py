@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from transformers.utils import logging
 
 from selector.errors import InvalidConfig, ModelNotFound
 from selector.generation.contract import Completion, CompletionKind, Prompt, Request, SamplingSettings, SetAside
-from selector.generation.decoding import Sampler, decode
+from selector.generation.decoding import Sampler, cache_bytes_per_token, decode
 from selector.generation.models import (
     end_ids,
     hash_of_weights,
@@ -25,13 +25,16 @@ from selector.generation.prompts import PROBE_STOP, TokenLayout, fingerprint_of
 from selector.seeds import question_seed
 
 GREEDY = Sampler(temperature=0, top_p=1)
+CPU_CACHE_BYTES = 2**30
+MAX_ROWS = 512
 
 
 class TransformersEngine:
     """Answers in batches of questions sorted by length, so that little of a batch is padding.
 
-    ``batch_size`` rows at once; ``dtype`` a torch name such as "bfloat16" (float32 on a CPU, else as the weights are);
-    ``device`` a torch name (a GPU where there is one). Raises ModelNotFound and InvalidConfig.
+    ``batch_size`` rows at once (as many as a quarter of the GPU or 1 GiB holds, at most 512); ``dtype`` a torch name
+    such as "bfloat16" (float32 on a CPU, else as the weights are); ``device`` a torch name (a GPU where there is one).
+    Raises ModelNotFound and InvalidConfig.
     """
 
     def __init__(
@@ -41,7 +44,7 @@ class TransformersEngine:
         revision: str | None = None,
         dtype: str | None = None,
         device: str | None = None,
-        batch_size: int = 64,
+        batch_size: int | None = None,
         instruction: str | None = None,
     ) -> None:
         path, instruction = resolve_model(model, instruction)
@@ -49,7 +52,7 @@ class TransformersEngine:
         dtype = dtype or ("float32" if device == "cpu" else "auto")
         if dtype != "auto" and not isinstance(getattr(torch, dtype, None), torch.dtype):
             raise InvalidConfig("dtype", dtype, "the name of a torch dtype, such as float32 or bfloat16")
-        if batch_size < 1:
+        if batch_size is not None and batch_size < 1:
             raise InvalidConfig("batch_size", batch_size, "at least 1")
         logging.disable_progress_bar()
         try:
@@ -106,8 +109,16 @@ class TransformersEngine:
             for request, row in rendered:
                 longest[request.prompt.uid] = max(longest[request.prompt.uid], len(row))
             rendered.sort(key=lambda pair: (-longest[pair[0].prompt.uid], pair[0].prompt.uid))
-            for start in range(0, len(rendered), self._batch_size):
-                yield from self._complete_batch(kind, rendered[start : start + self._batch_size], settings, seed)
+            while rendered:
+                size = self._batch_size or self._rows_that_fit(len(rendered[0][1]) + settings.max_tokens)
+                batch, rendered = rendered[:size], rendered[size:]
+                yield from self._complete_batch(kind, batch, settings, seed)
+
+    def _rows_that_fit(self, n_tokens: int) -> int:
+        """Return how many rows of so many tokens may be in the cache at once."""
+        is_gpu = self._model.device.type == "cuda"
+        room = torch.cuda.get_device_properties(self._model.device).total_memory // 4 if is_gpu else CPU_CACHE_BYTES
+        return int(min(max(1, room // (n_tokens * cache_bytes_per_token(self._model))), MAX_ROWS))
 
     def _row(self, request: Request, prompt_ids: list[int]) -> list[int]:
         if request.kind is not CompletionKind.PROBE:
@@ -116,11 +127,11 @@ class TransformersEngine:
 
     def _complete_batch(
         self, kind: CompletionKind, batch: Sequence[tuple[Request, list[int]]], settings: SamplingSettings, seed: int
-    ) -> list[Completion]:
+    ) -> Iterator[Completion]:
         is_probe = kind is CompletionKind.PROBE
         max_tokens = settings.probe_max_tokens if is_probe else settings.max_tokens
         is_outcome = kind is CompletionKind.OUTCOME
-        written = decode(
+        for number, ids in decode(
             self._model,
             [row for _, row in batch],
             groups=[request.prompt.uid for request, _ in batch],
@@ -128,8 +139,8 @@ class TransformersEngine:
             max_new_tokens=max_tokens,
             sampler=Sampler(settings.temperature, settings.top_p) if is_outcome else GREEDY,
             ends=self._probe_ends if is_probe else self._ends,
-        )
-        return [self._completion(request, row, ids) for (request, row), ids in zip(batch, written, strict=True)]
+        ):
+            yield self._completion(*batch[number], ids)
 
     def _completion(self, request: Request, row: Sequence[int], ids: list[int]) -> Completion:
         is_probe = request.kind is CompletionKind.PROBE

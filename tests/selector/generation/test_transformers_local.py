@@ -111,9 +111,12 @@ def test_rows_of_all_lengths_write_what_they_write_alone(model):
     ends[::7] = True  # rows finish at different times
     options = {"max_new_tokens": 40, "sampler": Sampler(0, 1), "ends": ends}
 
-    together = decode(model, prompts, groups=list("abcde"), seeds=[0] * 5, **options)
-    as_one_group = decode(model, prompts, groups=list("aaaaa"), seeds=[0] * 5, **options)
-    alone = [decode(model, [prompt], groups=["a"], seeds=[0], **options)[0] for prompt in prompts]
+    def write(prompts, groups):
+        written = dict(decode(model, prompts, groups=groups, seeds=[0] * len(prompts), **options))
+        return [written[number] for number in range(len(prompts))]
+
+    together, as_one_group = write(prompts, "abcde"), write(prompts, "aaaaa")
+    alone = [write([prompt], "a")[0] for prompt in prompts]
 
     assert together == as_one_group == alone
     assert len({len(row) for row in alone}) > 1
