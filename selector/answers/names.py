@@ -53,8 +53,8 @@ def node_name(node: Node) -> str:
         return node.op
     if node.op == "mul" and all(part.op in ("sym", "mul") and node_name(part).isupper() for part in node.args):
         return "".join(node_name(part) for part in node.args)
-    if node.op == "abs" and (inner := node_name(node.args[0])):
-        return f"|{inner}|"
+    if node.op == "abs" and (inner := node_name(node.args[0])).isupper():
+        return f"|{inner}|"  # a length; |x| = 3 is an equation
     if node.op in ("sin", "cos", "tan", "cot") and (value := exact_value(node)) and ring.has_variables(value):
         return f"{node.op}:{ring.key_of(value)}"
     return ""

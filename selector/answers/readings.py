@@ -15,6 +15,7 @@ from selector.answers.tokens import Unreadable
 from selector.answers.values import read_expression, read_scalar
 from selector.answers.views import (
     Assigned,
+    Choice,
     Clock,
     Ratio,
     Reading,
@@ -56,6 +57,11 @@ def read(text: str, kind: str | None = None) -> Reading:
 
 
 def _of_kind(views: list[View], kind: str | None) -> list[View]:
+    """Return the views a kind leaves: a tuple's order counts, a letter is a choice only where choices are asked."""
+    if kind == "choice" and any(isinstance(view, Choice) for view in views):
+        return [view for view in views if isinstance(view, Choice)]
+    if kind not in (None, "choice", "text"):
+        views = [view for view in views if not isinstance(view, Choice)]
     if kind == "tuple":
         return [_restyled(view, "bag", "tuple") for view in views]
     if kind == "set":

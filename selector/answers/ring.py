@@ -280,7 +280,8 @@ def _is_independent(which: Atom, exponent: Exponent) -> bool:
     key = which.key
     if key[0] == "#":  # a large base was not factored to the end, a large power was not written out
         return 0 < exponent < 1 and int(key[1:]) < 4_000_000
-    return key in ("i", "pi", "e") or key.startswith("v:") or ("^[" in key and key.startswith("(v:"))
+    is_variable = key.startswith("v:") and "(" not in key
+    return is_variable or key in ("i", "pi", "e") or (key.startswith("(v:") and key.count("(") == 1)
 
 
 def _has(value: Quotient, which: Atom) -> bool:

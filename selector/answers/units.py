@@ -45,6 +45,8 @@ for _name in str.split(
     "N J W V A K C F Pa Hz kHz kPa kJ kW kN mol rad ohm mph kph kmh ha acre radian gallon degree unit"
 ):
     _define(_name, _name, 1)
+_define("°C", "°C", 1)
+_define("°F", "°F", 1)
 _define("sq", "sq", 1, "square")
 _define("cu", "cu", 1, "cubic")
 
@@ -58,20 +60,30 @@ _CURRENCY_WORDS = {
     **dict.fromkeys(("yuan", "rmb", "cny"), "yuan"),
     **dict.fromkeys(("ruble", "rubles", "rouble", "roubles"), "₽"),
 }
-_MULTIPLIERS = {
-    "hundred": 100,
-    "thousand": 1000,
-    "million": 10**6,
-    "billion": 10**9,
-    "trillion": 10**12,
-    "dozen": 12,
+_MULTIPLIERS: dict[str, Fraction] = {
+    "hundred": _F(100),
+    "thousand": _F(1000),
+    "million": _F(10**6),
+    "billion": _F(10**9),
+    "trillion": _F(10**12),
+    "dozen": _F(12),
+    "halves": _F(1, 2),
+    "third": _F(1, 3),
+    "fourth": _F(1, 4),
+    "fifth": _F(1, 5),
+    "sixth": _F(1, 6),
+    "eighth": _F(1, 8),
+    "tenth": _F(1, 10),
+    "hundredth": _F(1, 100),
+    "thousandth": _F(1, 1000),
 }
 _STOP_WORDS = set(
     str.split(
         "and or is are was were be not no more less than least most about approximately around at if when "
         "for unless only but from to in on by as with without the a an mod modulo times plus minus over "
         "choose where every each between either neither nor both can cannot impossible infinitely because "
-        "since all none any other"
+        "since all none any other squared cubed factorial fewer greater larger smaller higher lower base binary "
+        "octal decimal hexadecimal pair pairs score gross fold per percent negative positive half"
     )
 )
 _SUFFIX = re.compile(
@@ -104,14 +116,15 @@ def split_currency(text: str) -> tuple[str, str]:
     return text, ""
 
 
-def split_multiplier(text: str) -> tuple[str, int]:
-    """Return the text without a closing "million" and its like, and what they multiply by."""
-    factor = 1
+def split_multiplier(text: str) -> tuple[str, Fraction]:
+    """Return the text without a closing "million", "tenths" and their like, and what they multiply by."""
+    factor = _F(1)
     while True:
         head, _, word = text.rpartition(" ")
-        if not head or word.lower() not in _MULTIPLIERS:
+        known = _MULTIPLIERS.get(word.lower()) or _MULTIPLIERS.get(word.lower().removesuffix("s"))
+        if not head or known is None:
             return text, factor
-        text, factor = head.strip(), factor * _MULTIPLIERS[word.lower()]
+        text, factor = head.strip(), factor * known
 
 
 def split_unit(text: str, *, single_letters: bool) -> tuple[str, str]:

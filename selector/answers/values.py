@@ -11,6 +11,13 @@ from selector.answers.views import Scalar
 from selector.answers.wording import is_prose
 
 _DECIMAL = re.compile(r"[-+]?(\d*)\.(\d+)")
+_TEMPERATURE = re.compile(
+    r"(.*\S)\s*(?:\^\s*\\circ|\^\s*\{\s*\\circ\s*\}|\bdegrees?)\s*([CF])(?:elsius|ahrenheit)?", re.IGNORECASE
+)
+_IN_BASE = re.compile(
+    r"\(?([0-9A-Fa-f]*\d[0-9A-Fa-f]*|[A-F]+)\)?\s*"
+    r"(?:_\s*\{?\s*(?:\(\s*)?(\d{1,2})\s*\)?\s*\}?|(?:in\s+)?base\s*(\d{1,2}))"
+)
 _FUNCTION = re.compile(r"sin|cos|tan|cot|sec|csc")
 
 
@@ -23,6 +30,8 @@ def read_scalar(text: str, kind: str | None) -> Scalar:
         percent_text = text
     percent, text = percent_text != text, percent_text.strip()
     unit, degree = "", False
+    if temperature := _TEMPERATURE.fullmatch(text):
+        return Scalar(read_expression(temperature[1]), unit="°" + temperature[2].upper())
     bare = re.sub(r"\s*(?:\^\s*\\circ|\^\s*\{\s*\\circ\s*\}|\b(?:degrees|degree|deg)\b)$", "", text)
     if bare != text and "\\circ" not in bare and bare and not _FUNCTION.search(bare):
         degree, text = True, bare
@@ -53,6 +62,17 @@ def read_scalar(text: str, kind: str | None) -> Scalar:
 
 def read_expression(text: str) -> Node:
     """Read one expression. Raises Unreadable, for words too."""
+    if based := _IN_BASE.fullmatch(text):
+        return number(_in_base(based[1], int(based[2] or based[3])))
     if is_prose(text):
         raise Unreadable(text[:20])
     return parse(tokenize(text))
+
+
+def _in_base(digits: str, base: int) -> int:
+    if not 2 <= base <= 36:
+        raise Unreadable(digits)
+    try:
+        return int(digits, base)
+    except ValueError:
+        raise Unreadable(digits) from None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from fractions import Fraction
 
 from selector.answers import regions
 from selector.answers.syntax import number
@@ -15,14 +16,28 @@ _EMPTY_SET = {
 }
 _ALL_REALS = {"\\RR", "all real numbers", "all reals", "the real numbers", "real numbers", "RR", "any real number"}
 _SAME_WORDS = {"does not exist": "dne", "doesn't exist": "dne", "not exist": "dne", "undefined": "undefined"}
+_UNITS = str.split(
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
+    "seventeen eighteen nineteen"
+)
+_TENS = str.split("twenty thirty forty fifty sixty seventy eighty ninety")
 _NUMBER_WORDS = {
-    word: value
-    for value, word in enumerate(
-        str.split(
-            "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen "
-            "sixteen seventeen eighteen nineteen twenty"
-        )
-    )
+    **{word: Fraction(value) for value, word in enumerate(_UNITS)},
+    **{word: Fraction(10 * value) for value, word in enumerate(_TENS, 2)},
+    **{
+        f"{ten}-{unit}": Fraction(10 * tens + units)
+        for tens, ten in enumerate(_TENS, 2)
+        for units, unit in enumerate(_UNITS[1:10], 1)
+    },
+    "one hundred": Fraction(100),
+    "one thousand": Fraction(1000),
+    "one half": Fraction(1, 2),
+    "one third": Fraction(1, 3),
+    "two thirds": Fraction(2, 3),
+    "one quarter": Fraction(1, 4),
+    "one fourth": Fraction(1, 4),
+    "three quarters": Fraction(3, 4),
+    "three fourths": Fraction(3, 4),
 }
 _LETTER = r"(?:\(\s*([A-Ja-j])\s*\)|([A-J]))"
 _ONE_CHOICE = re.compile(rf"(?:(?:option|choice|answer)\s+)?{_LETTER}(?P<rest>\s.*|[:.)].*)?", re.IGNORECASE)
@@ -41,8 +56,8 @@ _SHORT_WORDS = set(str.split("no on of or to so it is in if at by as an am be do
 
 def plain_words(text: str) -> str:
     """Return text without punctuation around words, quotes, articles in front or doubled spaces."""
-    bare = re.sub(r"\\[A-Za-z]+|[\\{}$]", " ", text)
-    bare = re.sub(r"[\"“”‘’'`.,!?;:]+(?=\s|$)|(?<!\S)[\"“”‘’'`(]+|\)(?=\s|$)", " ", bare)
+    bare = re.sub(r"[\\{}$]", " ", re.sub(r"\\([A-Za-z]+)", r" \1 ", text))
+    bare = re.sub(r"[\"“”‘’'`.,?;:]+(?=\s|$)|(?<!\S)[\"“”‘’'`(]+|\)(?=\s|$)|(?<=[a-z]{2})!$", " ", bare)
     return re.sub(r"^(?:the|a|an)\s+", "", " ".join(bare.split()), flags=re.IGNORECASE) or text
 
 
