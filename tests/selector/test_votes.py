@@ -8,7 +8,7 @@ from selector.answers import Grader
 from selector.errors import UnusableFile
 from selector.votes import QuestionVotes, build_table, canonical_order, read_votes
 
-ANSWER = st.text(st.characters(codec="utf-8", exclude_characters="\x00"), max_size=8)
+ANSWER = st.text(st.characters(codec="utf-8", exclude_characters="\x00\f\b"), max_size=8)
 
 
 def row(uid="q1", **changes):
