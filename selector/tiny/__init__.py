@@ -4,4 +4,4 @@ from pathlib import Path
 
 MODEL_NAME = "assay-tiny"
 MODEL_DIR = Path(__file__).parent / "model"
-WEIGHTS_SHA256 = "0115cd7f8d440a94a80210109d44dc94dc992f2b42305b7b934375680e321056"
+WEIGHTS_SHA256 = "f67e79cf99894064c11631eed2c598a4103eff39b74fa42110fc2b51a7fb8f70"
