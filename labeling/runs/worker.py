@@ -6,7 +6,7 @@ import logging
 import time
 from collections.abc import Callable
 
-from django.db import close_old_connections, connection
+from django.db import close_old_connections
 
 from labeling.actions.settling import sweep_rounds
 from labeling.runs.execution import execute
@@ -24,7 +24,6 @@ def work(*, should_stop: Callable[[], bool] = lambda: False, poll_seconds: float
     """
     swept_at = float("-inf")
     while not should_stop():
-        close_old_connections()
         try:
             if time.monotonic() - swept_at >= SECONDS_BETWEEN_SWEEPS:
                 swept_at = time.monotonic()
@@ -36,6 +35,8 @@ def work(*, should_stop: Callable[[], bool] = lambda: False, poll_seconds: float
             else:
                 time.sleep(poll_seconds)
         except Exception:  # mostly a database that is away: a run it held is taken up again when its lease has lapsed
+            if once:
+                raise
             logger.exception("Something went wrong outside of a run; trying again")
-            connection.close()
+            close_old_connections()
             time.sleep(poll_seconds)

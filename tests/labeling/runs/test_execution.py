@@ -171,7 +171,7 @@ def test_a_model_that_can_be_asked_nothing_fails_the_run_with_the_reason(new_run
 
     assert (run.status, run.error_code) == (Status.FAILED, "no_answers")
     assert "calibration set" in run.error
-    assert "there is room for 1" in run.error
+    assert "room for 1" in run.error
 
 
 def test_a_pool_that_was_emptied_fails_the_run_with_the_reason(new_run, scripted_model, filled_pool):
