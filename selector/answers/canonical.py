@@ -112,7 +112,7 @@ def _form(view: View, policy: AnswerPolicy) -> str:
         return f"clock {view.seconds}{view.half}"
     if isinstance(view, Choice):
         letters = "".join(sorted(view.letters))
-        return f"choice {letters if policy.case == 'keep' else letters.upper()}"
+        return letters if policy.case == "keep" else letters.upper()
     text = view.text.casefold() if isinstance(view, Words) and policy.case == "ignore" else view.text
     return f"text {text}" if isinstance(view, Words) else "unparsed " + "".join(text.split())
 

@@ -30,7 +30,7 @@ def read_scalar(text: str, kind: str | None) -> Scalar:
         percent_text = text
     percent, text = percent_text != text, percent_text.strip()
     unit, degree = "", False
-    if temperature := _TEMPERATURE.fullmatch(text):
+    if len(text) <= 80 and (temperature := _TEMPERATURE.fullmatch(text)):
         return Scalar(read_expression(temperature[1]), unit="°" + temperature[2].upper())
     bare = re.sub(r"\s*(?:\^\s*\\circ|\^\s*\{\s*\\circ\s*\}|\b(?:degrees|degree|deg)\b)$", "", text)
     if bare != text and "\\circ" not in bare and bare and not _FUNCTION.search(bare):
@@ -62,7 +62,7 @@ def read_scalar(text: str, kind: str | None) -> Scalar:
 
 def read_expression(text: str) -> Node:
     """Read one expression. Raises Unreadable, for words too."""
-    if based := _IN_BASE.fullmatch(text):
+    if len(text) <= 80 and (based := _IN_BASE.fullmatch(text)):
         return number(_in_base(based[1], int(based[2] or based[3])))
     if is_prose(text):
         raise Unreadable(text[:20])

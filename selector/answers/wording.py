@@ -52,12 +52,15 @@ _KNOWN_WORDS = set(
     )
 )
 _SHORT_WORDS = set(str.split("no on of or to so it is in if at by as an am be do go he me my up us we"))
+_PUNCTUATION = re.compile(
+    r"(?<![\"“”‘’'`.,?;:])[\"“”‘’'`.,?;:]++(?=\s|$)|(?<!\S)[\"“”‘’'`(]++|\)(?=\s|$)|(?<=[a-z]{2})!$"
+)
 
 
 def plain_words(text: str) -> str:
     """Return text without punctuation around words, quotes, articles in front or doubled spaces."""
     bare = re.sub(r"[\\{}$]", " ", re.sub(r"\\([A-Za-z]+)", r" \1 ", text))
-    bare = re.sub(r"[\"“”‘’'`.,?;:]+(?=\s|$)|(?<!\S)[\"“”‘’'`(]+|\)(?=\s|$)|(?<=[a-z]{2})!$", " ", bare)
+    bare = _PUNCTUATION.sub(" ", bare)
     return re.sub(r"^(?:the|a|an)\s+", "", " ".join(bare.split()), flags=re.IGNORECASE) or text
 
 
