@@ -38,6 +38,7 @@ urlpatterns = [
     path("models/new/", policy_models.model_new, name="model-new"),
     path("calibration-sets/", calibration.calibration_sets, name="calibration-sets"),
     path("calibration-sets/import/", imports.calibration_import, name="calibration-import"),
+    path("budgets/<int:budget_id>/add/", round_views.budget_add, name="budget-add"),
     path("runs/<int:run_id>/", run_views.run, name="run"),
     path("runs/<int:run_id>/progress/", run_views.run_progress, name="run-progress"),
     path("runs/<int:run_id>/cancel/", run_views.run_cancel, name="run-cancel"),

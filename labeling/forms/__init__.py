@@ -3,7 +3,7 @@
 from labeling.forms.answers import AnswerForm, DecisionForm, DraftForm, ExportForm, UnanswerableForm
 from labeling.forms.people import InvitationForm, JoinForm, LoginForm, MemberRoleForm
 from labeling.forms.pools import CalibrationFileForm, FileForm, GuidelineForm, MappingForm, PoolForm, VotesForm
-from labeling.forms.runs import BudgetForm, PolicyModelForm, RoundForm, RoundStatusForm, RunForm
+from labeling.forms.runs import BudgetForm, PolicyModelForm, RoundForm, RoundStatusForm, RunForm, UnitsForm
 
 __all__ = [
     "AnswerForm",
@@ -25,5 +25,6 @@ __all__ = [
     "RoundStatusForm",
     "RunForm",
     "UnanswerableForm",
+    "UnitsForm",
     "VotesForm",
 ]

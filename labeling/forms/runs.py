@@ -131,7 +131,7 @@ class RunForm(forms.Form):
         self.fields["answers_from"].choices = sources
         self.fields["strategy"].choices = strategies
         self.fields["preset"].choices = presets
-        self.fields["embedder"].initial = embedder
+        self.initial = {"embedder": embedder, "strategy": "const", "preset": "recommended", **self.initial}
         self.fields["calibration_set"].queryset = CalibrationSet.objects.filter(Q(pool=pool) | Q(pool=None))
 
     def front(self) -> list[forms.BoundField]:
@@ -152,6 +152,13 @@ class BudgetForm(forms.Form):
         max_value=1_000_000,
         help_text="One unit is one answer by one person. A disagreement costs one more, for its adjudication.",
     )
+
+
+class UnitsForm(forms.Form):
+    """More units for a budget, of which the person saw ``granted_before``."""
+
+    units = forms.IntegerField(min_value=1, max_value=1_000_000)
+    granted_before = forms.IntegerField(min_value=0)
 
 
 class RoundForm(forms.Form):

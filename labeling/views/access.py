@@ -6,7 +6,7 @@ from django.http import Http404
 from django.shortcuts import get_object_or_404
 
 from labeling import policies
-from labeling.models import Export, ImportBatch, Invitation, Pool, Round, SelectionRun, Slot, User
+from labeling.models import Budget, Export, ImportBatch, Invitation, Pool, Round, SelectionRun, Slot, User
 from labeling.queries.own_answers import own_annotation
 from labeling.queries.queue import slot_for
 
@@ -33,6 +33,15 @@ def managed_run(user: User, run_id: int) -> SelectionRun:
     )
     policies.check_can_manage(run.pool, user)
     return run
+
+
+def managed_budget(user: User, budget_id: int) -> Budget:
+    """A budget of a pool that the person manages."""
+    budget = get_object_or_404(
+        Budget.objects.select_related("pool").filter(pool__in=Pool.objects.visible_to(user)), pk=budget_id
+    )
+    policies.check_can_manage(budget.pool, user)
+    return budget
 
 
 def round_or_404(user: User, round_id: int) -> Round:

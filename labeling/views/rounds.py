@@ -6,15 +6,16 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from labeling import policies
 from labeling.actions import rounds as actions
-from labeling.actions.budgets import grant_budget
+from labeling.actions.budgets import add_units, grant_budget
 from labeling.errors import LabelingError
-from labeling.forms import BudgetForm, RoundForm, RoundStatusForm
+from labeling.forms import BudgetForm, RoundForm, RoundStatusForm, UnitsForm
 from labeling.models import Round, Slot
+from labeling.queries.agreement import agreement_in_words
 from labeling.queries.own_answers import n_answered
 from labeling.queries.pools import budgets_of
 from labeling.queries.queue import empty_queue, recent_annotations
 from labeling.queries.rounds import round_progress
-from labeling.views.access import managed_pool, managed_run, round_or_404
+from labeling.views.access import managed_budget, managed_pool, managed_run, round_or_404
 from labeling.views.respond import redirect, render_page, say
 
 CHANGES = {"pause": actions.pause_round, "resume": actions.resume_round, "close": actions.close_round}
@@ -34,6 +35,18 @@ def budget_new(request: HttpRequest, pool_slug: str) -> HttpResponse:
             return redirect(request, "pool", pool_slug=pool.slug)
     context = {"pool": pool, "form": form, "budgets": budgets_of(pool=pool)}
     return render(request, "labeling/budget_new.html", context, status=422 if form.errors else 200)
+
+
+@require_POST
+def budget_add(request: HttpRequest, budget_id: int) -> HttpResponse:
+    """Add units; disagreements that waited for one go to an adjudicator at once."""
+    budget = managed_budget(request.user, budget_id)
+    form = UnitsForm(request.POST)
+    if not form.is_valid():
+        raise LabelingError("Say how many units to add: a whole number, at least 1.", code="units_invalid")
+    add_units(budget=budget, by=request.user, **form.cleaned_data)
+    say(request, f"{budget} has {form.cleaned_data['units']} more units.")
+    return redirect(request, "budget-new", pool_slug=budget.pool.slug)
 
 
 @require_http_methods(["GET", "POST"])
@@ -78,7 +91,8 @@ def round_page(request: HttpRequest, round_id: int) -> HttpResponse:
         context["disagreements"] = empty_queue(user=user, round=round, purpose=Slot.Purpose.ADJUDICATION)
         context["held_adjudication"] = round.slots.held_by(user).filter(purpose=Slot.Purpose.ADJUDICATION).first()
     if context["can_manage"]:
-        context["progress"] = round_progress(round=round)
+        context["progress"] = progress = round_progress(round=round)
+        context["agreement"] = agreement_in_words(progress)
         return render_page(request, "labeling/round.html", "progress", context)
     context |= {"n_mine": n_answered(round, user), "recent": recent_annotations(user=user, pool=pool)}
     return render(request, "labeling/round_queue.html", context)

@@ -39,6 +39,7 @@ def run_new(request: HttpRequest, pool_slug: str) -> HttpResponse:
         strategies=list(strategies().items()),
         presets=[(name, name) for name in presets()],
         embedder=actions.DEFAULT_EMBEDDER,
+        initial={"alpha": request.GET.get("alpha", "0.1")},
     )
     if request.method == "POST" and form.is_valid():
         asked = dict(form.cleaned_data)

@@ -62,6 +62,7 @@
   document.addEventListener("DOMContentLoaded", () => {
     localiseTimes(document);
     forgetSubmitted();
+    document.querySelector(".subnav [aria-current]")?.scrollIntoView({ inline: "center", block: "nearest" });
   });
   document.addEventListener("htmx:afterSettle", (event) => localiseTimes(event.target));
 

@@ -16,7 +16,7 @@
     histogram(figure) {
       const data = rows(figure).map(([size, count]) => [size, Number(count.replaceAll(",", ""))]);
       return {
-        grid: { left: 8, right: 12, top: 28, bottom: 8, containLabel: true },
+        grid: { left: 8, right: 12, top: 28, bottom: 24, containLabel: true },
         xAxis: { type: "category", data: data.map(([size]) => size), name: "set size", nameLocation: "middle", nameGap: 28, nameTextStyle: axisText(), axisLabel: axisText(), axisTick: { show: false }, axisLine: { lineStyle: { color: token("--line") } } },
         yAxis: { type: "value", name: "questions", nameTextStyle: { ...axisText(), align: "left" }, axisLabel: axisText(), splitLine: { lineStyle: { color: token("--line") } } },
         tooltip: { ...tooltip(), trigger: "axis", axisPointer: { type: "none" }, formatter: ([bar]) => `${bar.value} question${bar.value === 1 ? "" : "s"} with ${bar.name} plausible answer${bar.name === "1" ? "" : "s"}` },

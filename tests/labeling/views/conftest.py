@@ -166,6 +166,7 @@ def world(pool, manager, annotator, other_annotator, adjudicator, outsider, sett
                 ["slot", "slot-draft", "slot-read-as", "slot-submit", "slot-unanswerable", "slot-skip"], of_slot
             ),
             **dict.fromkeys(["import-preview", "import-commit", "import-discard"], of_import),
+            "budget-add": {"budget_id": budget.pk},
             "adjudication": {"slot_id": dispute.pk},
             "export-file": {"export_id": export.pk, "filename": export.files[0]["name"]},
             "join": {"token": token},

@@ -31,6 +31,7 @@ ADDRESSES = {
     "pool-runs": (MANAGERS, "GET"),
     "run-new": (MANAGERS, "GET POST"),
     "budget-new": (MANAGERS, "GET POST"),
+    "budget-add": (MANAGERS, "POST"),
     "pool-export": (MANAGERS, "GET"),
     "export-new": (MANAGERS, "POST"),
     "import-preview": (MANAGERS, "GET POST"),
