@@ -215,9 +215,14 @@ class _RoomyLayer(DynamicLayer):
 
     def rearrange(self, rows: torch.Tensor, columns: torch.Tensor) -> None:
         """Make row i the positions ``columns[i]`` of what was row ``rows[i]``; columns [n, P]."""
-        index = columns[:, None, :, None]
-        self.keys = self.keys[rows].take_along_dim(index, dim=2)
-        self.values = self.values[rows].take_along_dim(index, dim=2)
+        n_heads, width, depth = self.keys.shape[1:]
+        flat = (rows[:, None] * width + columns).flatten()
+
+        def gathered(states: torch.Tensor) -> torch.Tensor:
+            by_position = states.transpose(1, 2).reshape(-1, n_heads * depth)
+            return by_position.index_select(0, flat).view(*columns.shape, n_heads, depth).transpose(1, 2)
+
+        self.keys, self.values = gathered(self.keys), gathered(self.values)
         self._buffers = None
 
 
