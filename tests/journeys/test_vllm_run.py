@@ -47,6 +47,7 @@ def test_a_killed_run_on_a_model_server_ends_as_an_undisturbed_one(server: str, 
     site.import_calibration(rows[N_QUESTIONS:], name="known")
     site.run("add_policy_model", MODEL, "--engine", "openai", "--model", MODEL, "--base-url", server,
              "--max-tokens", "128", "--options", json.dumps({"tokenizer": str(smollm2_dir())}), "--check")  # fmt: skip
+    n_to_connect = n_answered(server)  # a token or two, to see how the server takes a prompt
     try:
         run = json.loads(site.run(*SELECT))["run"]
         victim = site.start_worker()
@@ -63,12 +64,12 @@ def test_a_killed_run_on_a_model_server_ends_as_an_undisturbed_one(server: str, 
         ((n_stored,),) = site.rows("SELECT count(*) FROM labeling_storedcompletion")
         n_calls = n_answered(server)
         assert n_stored >= 2 * N_QUESTIONS * (1 + N_ANSWERS)
-        assert n_stored <= n_calls <= n_stored + IN_FLIGHT
+        assert n_stored <= n_calls - 3 * n_to_connect <= n_stored + IN_FLIGHT
 
         again = json.loads(site.run(*SELECT, "--wait", timeout_seconds=600))
     finally:
         site.close()
-    assert n_answered(server) - n_calls <= 1  # one token, to see how the server takes a prompt
+    assert n_answered(server) - n_calls == n_to_connect
     assert site.picks(run) == site.picks(again["run"])
     assert len(site.picks(run)) == BUDGET
     report = again["report"]
