@@ -11,8 +11,9 @@ from django.utils import timezone
 from labeling.models import GoldAnswer, Pool, Question, RecordedVotes, SelectionRun, Slot
 
 Status = SelectionRun.Status
-MODEL_STAGES = tuple(
-    f"{where}: {stage}" for where in ("calibration", "pool") for stage in ("trajectories", "probes", "outcomes")
+MODEL_STAGES = (
+    "opening the model",
+    *(f"{where}: {stage}" for where in ("calibration", "pool") for stage in ("trajectories", "probes", "outcomes")),
 )
 NO_WORKER_AFTER = timedelta(seconds=15)
 

@@ -130,7 +130,9 @@ class RunStages:
     def _evidence(self, items: Rows, questions: Rows) -> Evidence:
         if self._run.policy_model is None:
             return self._recorded(items, questions)
+        self.progress("opening the model", 0, 1)
         with opened_model(self._run.policy_model) as model:
+            self.progress("opening the model", 1, 1)
             return self._generated(model, items, questions)
 
     def _generated(self, model: OpenModel, items: Rows, questions: Rows) -> Evidence:

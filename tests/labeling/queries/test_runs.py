@@ -70,7 +70,7 @@ def test_progress_says_rate_and_time_left_of_the_stage_under_way(db, django_asse
         progress = run_progress(run)
 
     assert [line.name for line in progress.stages] == ["embedding", *MODEL_STAGES, "scoring"]
-    first, current, *rest = progress.stages
+    first, _, current, *rest = progress.stages
     assert (first.is_done, first.is_current, first.rate) == (True, False, None)
     assert current.is_current
     assert current.share == 0.4

@@ -6,6 +6,7 @@ from django.utils import timezone
 
 from labeling.actions.runs import cancel_run, retry_run
 from labeling.models import GenerationSettings, SelectionRun, StoredCompletion
+from labeling.queries.runs import MODEL_STAGES
 from labeling.runs import stages
 from labeling.runs.lease import claim
 from labeling.runs.worker import work
@@ -26,11 +27,7 @@ def test_a_run_finishes_with_picks_scores_threshold_and_report(new_run, scripted
     assert run.q_hat == run.report["q_hat"]
     assert run.report["generation"]["temperature"] == 0.6
     assert run.report["generation"]["fingerprint"] == run.generation_fingerprint
-    assert [stage["name"] for stage in run.stages][:3] == [
-        "calibration: trajectories",
-        "calibration: probes",
-        "calibration: outcomes",
-    ]
+    assert [stage["name"] for stage in run.stages] == [*MODEL_STAGES, "scoring"]
     assert all(stage["done"] == stage["total"] for stage in run.stages)
     assert set(run.report["seconds"]) == {stage["name"] for stage in run.stages}
     assert run.report["tokens"]["pool: outcomes"] > 0
@@ -59,7 +56,7 @@ def test_a_crash_is_recorded_and_a_retry_goes_on_from_what_was_answered(new_run,
     run = run_to_its_end(retry_run(run, by=None))
 
     assert (run.status, run.error, run.traceback) == (Status.FINISHED, "", "")
-    assert run.stages[1]["done_before"] == n_answered - N_TRAJECTORIES
+    assert run.stages[2]["done_before"] == n_answered - N_TRAJECTORIES
     assert picks_of(run) == picks_of(run_to_its_end(new_run(policy_model=scripted_model(crash_after=0))))
 
 
@@ -145,7 +142,13 @@ def test_questions_that_cannot_be_asked_are_named_and_do_not_fail_the_run(new_ru
 
 def test_going_on_with_other_settings_is_refused_and_says_what_differs(new_run, scripted_model):
     model = scripted_model()
-    run = run_to_its_end(new_run(policy_model=model), should_stop=lambda: True)
+    heard: list[str] = []
+    run = run_to_its_end(
+        new_run(policy_model=model),
+        listener=lambda stage, done, total: heard.append(stage),
+        should_stop=lambda: "calibration: probes" in heard,
+    )
+    assert run.status == Status.QUEUED
     model.temperature = 1.0
     model.save()
 
