@@ -1,6 +1,6 @@
 """Logging in, joining, and roles."""
 
-from typing import Any
+from typing import Any, cast
 
 from django import forms
 from django.contrib.auth.forms import AuthenticationForm
@@ -50,4 +50,6 @@ class MemberRoleForm(forms.Form):
 
     def __init__(self, *args: Any, pool: Pool, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.fields["user"].queryset = User.objects.filter(memberships__pool=pool).distinct()
+        cast(forms.ModelChoiceField, self.fields["user"]).queryset = User.objects.filter(
+            memberships__pool=pool
+        ).distinct()

@@ -1,6 +1,6 @@
 """Pools, their guidelines, and files coming in."""
 
-from typing import Any
+from typing import Any, cast
 
 from django import forms
 from django.db.models import Q
@@ -88,7 +88,7 @@ class CalibrationFileForm(FileForm):
 
     def __init__(self, *args: Any, user: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.fields["pool"].queryset = Pool.objects.managed_by(user)
+        cast(forms.ModelChoiceField, self.fields["pool"]).queryset = Pool.objects.managed_by(user)
 
 
 class MappingForm(forms.Form):
@@ -148,4 +148,5 @@ class VotesForm(forms.Form):
 
     def __init__(self, *args: Any, pool: Pool, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.fields["calibration_set"].queryset = CalibrationSet.objects.filter(Q(pool=pool) | Q(pool=None))
+        usable = CalibrationSet.objects.filter(Q(pool=pool) | Q(pool=None))
+        cast(forms.ModelChoiceField, self.fields["calibration_set"]).queryset = usable

@@ -1,6 +1,6 @@
 """Models, selection runs, budgets and rounds."""
 
-from typing import Any
+from typing import Any, cast
 
 from django import forms
 from django.db.models import Q
@@ -128,11 +128,12 @@ class RunForm(forms.Form):
         **kwargs: Any,
     ) -> None:
         super().__init__(*args, **kwargs)
-        self.fields["answers_from"].choices = sources
-        self.fields["strategy"].choices = strategies
-        self.fields["preset"].choices = presets
+        cast(forms.ChoiceField, self.fields["answers_from"]).choices = sources
+        cast(forms.ChoiceField, self.fields["strategy"]).choices = strategies
+        cast(forms.ChoiceField, self.fields["preset"]).choices = presets
         self.initial = {"embedder": embedder, "strategy": "const", "preset": "recommended", **self.initial}
-        self.fields["calibration_set"].queryset = CalibrationSet.objects.filter(Q(pool=pool) | Q(pool=None))
+        usable = CalibrationSet.objects.filter(Q(pool=pool) | Q(pool=None))
+        cast(forms.ModelChoiceField, self.fields["calibration_set"]).queryset = usable
 
     def front(self) -> list[forms.BoundField]:
         return [self[name] for name in self.FRONT]
@@ -173,7 +174,7 @@ class RoundForm(forms.Form):
 
     def __init__(self, *args: Any, run: SelectionRun, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.fields["budget"].queryset = Budget.objects.filter(pool=run.pool)
+        cast(forms.ModelChoiceField, self.fields["budget"]).queryset = Budget.objects.filter(pool=run.pool)
 
 
 class RoundStatusForm(forms.Form):

@@ -1,25 +1,23 @@
 """What waits for a manager: runs under way, failed, or without a round; rounds being answered."""
 
-from collections.abc import Sequence
-
-from django.db.models import Count, Q
+from django.db.models import Count, Q, QuerySet
 
 from labeling.models import AuditEvent, Pool, Round, SelectionRun, Slot, User
 
 MOST_ROWS = 10
 
 
-def runs_under_way(user: User) -> Sequence[SelectionRun]:
+def runs_under_way(user: User) -> QuerySet[SelectionRun]:
     """Runs that wait for a worker or are at work, newest first."""
     return _runs(user).filter(status__in=[SelectionRun.Status.QUEUED, SelectionRun.Status.RUNNING])[:MOST_ROWS]
 
 
-def failed_runs(user: User) -> Sequence[SelectionRun]:
+def failed_runs(user: User) -> QuerySet[SelectionRun]:
     """Runs that failed and have not been tried again, newest first."""
     return _runs(user).filter(status=SelectionRun.Status.FAILED)[:MOST_ROWS]
 
 
-def runs_without_round(user: User) -> Sequence[SelectionRun]:
+def runs_without_round(user: User) -> QuerySet[SelectionRun]:
     """Finished runs whose picks nobody has been asked to label yet, newest first."""
     return (
         _runs(user)
@@ -28,7 +26,7 @@ def runs_without_round(user: User) -> Sequence[SelectionRun]:
     )
 
 
-def unfinished_rounds(user: User) -> Sequence[Round]:
+def unfinished_rounds(user: User) -> QuerySet[Round]:
     """Rounds that are not closed, with ``n_done`` of ``n_slots`` answers, newest first."""
     return (
         Round.objects.filter(run__pool__in=Pool.objects.managed_by(user))
@@ -42,7 +40,7 @@ def unfinished_rounds(user: User) -> Sequence[Round]:
     )
 
 
-def noteworthy_events(pool: Pool) -> Sequence[AuditEvent]:
+def noteworthy_events(pool: Pool) -> QuerySet[AuditEvent]:
     """What people did in the pool, newest first; not who took which question from the queue."""
     return (
         AuditEvent.objects.filter(pool=pool)
@@ -52,7 +50,7 @@ def noteworthy_events(pool: Pool) -> Sequence[AuditEvent]:
     )
 
 
-def _runs(user: User):
+def _runs(user: User) -> QuerySet[SelectionRun]:
     return (
         SelectionRun.objects.filter(pool__in=Pool.objects.managed_by(user))
         .select_related("pool")

@@ -3,7 +3,7 @@
 from typing import Any
 from uuid import uuid4
 
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpResponse
 from django.shortcuts import render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST
@@ -14,18 +14,18 @@ from labeling.forms import DecisionForm
 from labeling.models import Round, Slot
 from labeling.queries.adjudication import Disagreement, disagreement
 from labeling.views.access import round_or_404, shown_dispute
-from labeling.views.respond import redirect, say
+from labeling.views.respond import HtmxHttpRequest, redirect, say
 
 
 @require_POST
-def claim(request: HttpRequest, round_id: int) -> HttpResponse:
+def claim(request: HtmxHttpRequest, round_id: int) -> HttpResponse:
     """Take the next disagreement of the round."""
     return _next(request, round_or_404(request.user, round_id))
 
 
 @require_http_methods(["GET", "POST"])
 @never_cache
-def adjudication(request: HttpRequest, slot_id: int) -> HttpResponse:
+def adjudication(request: HtmxHttpRequest, slot_id: int) -> HttpResponse:
     """The disagreement, and the decision."""
     slot = shown_dispute(request.user, slot_id)
     found = disagreement(slot=slot)
@@ -73,7 +73,7 @@ def _decision(data: dict[str, Any], found: Disagreement) -> dict[str, Any]:
     return decision | {"answer": group.answers[0]}
 
 
-def _next(request: HttpRequest, round: Round) -> HttpResponse:
+def _next(request: HtmxHttpRequest, round: Round) -> HttpResponse:
     following = actions.claim_adjudication(round=round, user=request.user)
     if following is None:
         return redirect(request, "round", round_id=round.pk)

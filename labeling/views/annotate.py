@@ -8,7 +8,7 @@ from typing import Any
 from uuid import uuid4
 
 from django.contrib import messages
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpResponse
 from django.shortcuts import render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
@@ -16,36 +16,36 @@ from django.views.decorators.http import require_POST, require_safe
 from labeling.actions import annotation as actions
 from labeling.errors import LabelingError
 from labeling.forms import AnswerForm, DraftForm, UnanswerableForm
-from labeling.models import Slot
+from labeling.models import Slot, User
 from labeling.queries import own_answers
 from labeling.queries.queue import draft_of, read_answer
 from labeling.rendering import lettered, render_answer
 from labeling.views.access import round_or_404, shown_slot
-from labeling.views.respond import redirect, say
+from labeling.views.respond import HtmxHttpRequest, redirect, say
 
 
 @require_POST
-def claim(request: HttpRequest, round_id: int) -> HttpResponse:
+def claim(request: HtmxHttpRequest, round_id: int) -> HttpResponse:
     """Take the next question of the round."""
     return _next(request, round_or_404(request.user, round_id))
 
 
 @require_safe
 @never_cache
-def slot(request: HttpRequest, slot_id: int) -> HttpResponse:
+def slot(request: HtmxHttpRequest, slot_id: int) -> HttpResponse:
     """The question, and the person's own draft or answer."""
     slot = shown_slot(request.user, slot_id)
     state = own_answers.state_for(slot, request.user)
     if state in {"answered", "given_back"}:
         context = _about(slot) | {"annotation": own_answers.own_annotation(slot, request.user)}
         return render(request, "labeling/slot_done.html", context)
-    typed = draft_of(slot=slot, user=request.user).content
+    typed = _typed(slot, request.user)
     form = AnswerForm(initial={**typed, "idempotency_key": uuid4()})
     return _answering_page(request, slot, form, **_reading(slot, typed.get("answer", "")))
 
 
 @require_POST
-def draft(request: HttpRequest, slot_id: int) -> HttpResponse:
+def draft(request: HtmxHttpRequest, slot_id: int) -> HttpResponse:
     """Save what has been typed so far; htmx calls this while the person types."""
     slot = shown_slot(request.user, slot_id)
     form = DraftForm(request.POST)
@@ -58,7 +58,7 @@ def draft(request: HttpRequest, slot_id: int) -> HttpResponse:
 
 
 @require_POST
-def read_as(request: HttpRequest, slot_id: int) -> HttpResponse:
+def read_as(request: HtmxHttpRequest, slot_id: int) -> HttpResponse:
     """How a trainer's grader would read the answer; changes nothing (POST keeps answers out of access logs)."""
     slot = shown_slot(request.user, slot_id)
     answer = request.POST.get("answer", "")[:20_000]
@@ -66,7 +66,7 @@ def read_as(request: HttpRequest, slot_id: int) -> HttpResponse:
 
 
 @require_POST
-def submit(request: HttpRequest, slot_id: int) -> HttpResponse:
+def submit(request: HtmxHttpRequest, slot_id: int) -> HttpResponse:
     """Record the answer and take the next question; an answer that no grader can read is asked about first."""
     slot = shown_slot(request.user, slot_id)
     form = AnswerForm(request.POST)
@@ -100,12 +100,12 @@ def submit(request: HttpRequest, slot_id: int) -> HttpResponse:
 
 
 @require_POST
-def unanswerable(request: HttpRequest, slot_id: int) -> HttpResponse:
+def unanswerable(request: HtmxHttpRequest, slot_id: int) -> HttpResponse:
     """Record that the question has no answer, and why; it counts like an answer."""
     slot = shown_slot(request.user, slot_id)
     form = UnanswerableForm(request.POST)
     if not form.is_valid():
-        typed = draft_of(slot=slot, user=request.user).content
+        typed = _typed(slot, request.user)
         answering = AnswerForm(initial={**typed, "idempotency_key": uuid4()})
         return _answering_page(request, slot, answering, status=422, unanswerable_form=form)
     annotation = actions.mark_unanswerable(slot=slot, by=request.user, **form.cleaned_data)
@@ -113,7 +113,7 @@ def unanswerable(request: HttpRequest, slot_id: int) -> HttpResponse:
 
 
 @require_POST
-def skip(request: HttpRequest, slot_id: int) -> HttpResponse:
+def skip(request: HtmxHttpRequest, slot_id: int) -> HttpResponse:
     """'Not me': the question goes back, and the next one is taken."""
     slot = shown_slot(request.user, slot_id)
     actions.skip_slot(slot=slot, by=request.user)
@@ -121,7 +121,7 @@ def skip(request: HttpRequest, slot_id: int) -> HttpResponse:
     return _next(request, slot.round)
 
 
-def _submitted(request: HttpRequest, slot: Slot, annotation: Any) -> HttpResponse:
+def _submitted(request: HtmxHttpRequest, slot: Slot, annotation: Any) -> HttpResponse:
     said = (
         "Submitted."
         if not annotation.surplus
@@ -131,11 +131,17 @@ def _submitted(request: HttpRequest, slot: Slot, annotation: Any) -> HttpRespons
     return _next(request, slot.round)
 
 
-def _next(request: HttpRequest, round: Any) -> HttpResponse:
+def _next(request: HtmxHttpRequest, round: Any) -> HttpResponse:
     following = actions.claim_slot(round=round, user=request.user)
     if following is None:
         return redirect(request, "round", round_id=round.pk)
     return redirect(request, "slot", slot_id=following.pk)
+
+
+def _typed(slot: Slot, user: User) -> dict[str, Any]:
+    """What the person has typed so far."""
+    draft = draft_of(slot=slot, user=user)
+    return draft.content if draft else {}
 
 
 def _reading(slot: Slot, answer: str) -> dict[str, Any]:
@@ -153,7 +159,7 @@ def _about(slot: Slot) -> dict[str, Any]:
 
 
 def _answering_page(
-    request: HttpRequest, slot: Slot, form: AnswerForm, *, status: int = 200, **more: Any
+    request: HtmxHttpRequest, slot: Slot, form: AnswerForm, *, status: int = 200, **more: Any
 ) -> HttpResponse:
     context = _about(slot) | {
         "form": form,
@@ -166,5 +172,5 @@ def _answering_page(
         "n_mine": own_answers.n_answered(slot.round, request.user),
         **more,
     }
-    part = "#form" if getattr(request, "htmx", False) else ""
+    part = "#form" if request.htmx else ""
     return render(request, f"labeling/slot.html{part}", context, status=status)

@@ -3,27 +3,27 @@
 from hashlib import file_digest
 from pathlib import Path
 
-from django.http import FileResponse, Http404, HttpRequest, HttpResponse
+from django.http import FileResponse, Http404, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_POST, require_safe
 
 from labeling.actions.exports import create_export, create_snapshot
 from labeling.errors import Conflict, LabelingError
 from labeling.forms import ExportForm
-from labeling.models import Pool
+from labeling.models import Export, Pool
 from labeling.queries.exports import exports_of, gold_counts
 from labeling.views.access import managed_export, managed_pool
-from labeling.views.respond import redirect, say
+from labeling.views.respond import HtmxHttpRequest, redirect, say
 
 
 @require_safe
-def pool_export(request: HttpRequest, pool_slug: str) -> HttpResponse:
+def pool_export(request: HtmxHttpRequest, pool_slug: str) -> HttpResponse:
     """What can be exported, and what has been."""
     return _page(request, managed_pool(request.user, pool_slug))
 
 
 @require_POST
-def export_new(request: HttpRequest, pool_slug: str) -> HttpResponse:
+def export_new(request: HtmxHttpRequest, pool_slug: str) -> HttpResponse:
     """Freeze the gold answers and write them; refused, with each question's reason, where they would not train."""
     pool = managed_pool(request.user, pool_slug)
     form = ExportForm(request.POST)
@@ -39,7 +39,7 @@ def export_new(request: HttpRequest, pool_slug: str) -> HttpResponse:
 
 
 @require_safe
-def export_file(request: HttpRequest, export_id: int, filename: str) -> FileResponse:
+def export_file(request: HtmxHttpRequest, export_id: int, filename: str) -> FileResponse:
     """One file of an export, as it was written."""
     export = managed_export(request.user, export_id)
     listed = next((each for each in export.files if each["name"] == filename), None)
@@ -58,10 +58,10 @@ def export_file(request: HttpRequest, export_id: int, filename: str) -> FileResp
     )
 
 
-def _page(request: HttpRequest, pool: Pool, *, status: int = 200, **more: object) -> HttpResponse:
+def _page(request: HtmxHttpRequest, pool: Pool, *, status: int = 200, **more: object) -> HttpResponse:
     context = {
         "pool": pool,
-        "formats": ExportForm().fields["format"].choices,
+        "formats": Export.Format.choices,
         "gold": gold_counts(pool),
         "exports": exports_of(pool)[:20],
         **more,

@@ -1,6 +1,6 @@
 """The start page: what waits for the person, whatever their roles are."""
 
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
@@ -8,10 +8,11 @@ from labeling import policies
 from labeling.queries import attention
 from labeling.queries.pools import pools_for
 from labeling.queries.queue import work_for
+from labeling.views.respond import HtmxHttpRequest
 
 
 @require_safe
-def home(request: HttpRequest) -> HttpResponse:
+def home(request: HtmxHttpRequest) -> HttpResponse:
     user = request.user
     context = {
         "work": work_for(user=user),

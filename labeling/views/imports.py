@@ -4,7 +4,7 @@ from typing import Any
 from uuid import UUID
 
 from django.core.paginator import Paginator
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_http_methods, require_POST
 
@@ -17,11 +17,11 @@ from labeling.models import ImportBatch
 from labeling.queries.pool_questions import imports_of
 from labeling.queries.runs import recorded_settings_of
 from labeling.views.access import managed_import, managed_pool
-from labeling.views.respond import ROWS_PER_PAGE, redirect, say
+from labeling.views.respond import ROWS_PER_PAGE, HtmxHttpRequest, redirect, say
 
 
 @require_http_methods(["GET", "POST"])
-def pool_import(request: HttpRequest, pool_slug: str) -> HttpResponse:
+def pool_import(request: HtmxHttpRequest, pool_slug: str) -> HttpResponse:
     """Upload a file of questions; nothing changes before its preview is committed."""
     pool = managed_pool(request.user, pool_slug)
     form = FileForm(request.POST or None, request.FILES or None)
@@ -38,7 +38,7 @@ def pool_import(request: HttpRequest, pool_slug: str) -> HttpResponse:
 
 
 @require_http_methods(["GET", "POST"])
-def calibration_import(request: HttpRequest) -> HttpResponse:
+def calibration_import(request: HtmxHttpRequest) -> HttpResponse:
     """Upload questions with their answers, for a new calibration set or one that is there."""
     policies.check_can_manage_shared(request.user)
     form = CalibrationFileForm(request.POST or None, request.FILES or None, user=request.user)
@@ -57,7 +57,7 @@ def calibration_import(request: HttpRequest) -> HttpResponse:
 
 
 @require_http_methods(["GET", "POST"])
-def preview(request: HttpRequest, import_id: UUID) -> HttpResponse:
+def preview(request: HtmxHttpRequest, import_id: UUID) -> HttpResponse:
     """What a file would bring, row by row where something is wrong; POST reads it again with other columns."""
     batch = managed_import(request.user, import_id)
     form = _mapping_form(batch, request.POST if request.method == "POST" else None)
@@ -88,7 +88,7 @@ def preview(request: HttpRequest, import_id: UUID) -> HttpResponse:
 
 
 @require_POST
-def commit(request: HttpRequest, import_id: UUID) -> HttpResponse:
+def commit(request: HtmxHttpRequest, import_id: UUID) -> HttpResponse:
     """Bring the file in."""
     batch = actions.commit_import(batch=managed_import(request.user, import_id), by=request.user)
     counts = batch.counts
@@ -97,14 +97,14 @@ def commit(request: HttpRequest, import_id: UUID) -> HttpResponse:
 
 
 @require_POST
-def discard(request: HttpRequest, import_id: UUID) -> HttpResponse:
+def discard(request: HtmxHttpRequest, import_id: UUID) -> HttpResponse:
     """Drop the file; nothing had changed."""
     batch = actions.discard_import(batch=managed_import(request.user, import_id), by=request.user)
     say(request, f"{batch.filename} was discarded; nothing has changed.")
     return _to_owner(request, batch)
 
 
-def _to_owner(request: HttpRequest, batch: ImportBatch) -> HttpResponse:
+def _to_owner(request: HtmxHttpRequest, batch: ImportBatch) -> HttpResponse:
     if batch.pool is None:
         return redirect(request, "calibration-sets")
     return redirect(request, "pool", pool_slug=batch.pool.slug)
@@ -121,7 +121,7 @@ def _mapping_form(batch: ImportBatch, data: Any) -> MappingForm:
 
 
 @require_http_methods(["GET", "POST"])
-def votes_import(request: HttpRequest, pool_slug: str) -> HttpResponse:
+def votes_import(request: HtmxHttpRequest, pool_slug: str) -> HttpResponse:
     """Take in answers, or finished picks, that were made on another machine."""
     pool = managed_pool(request.user, pool_slug)
     form = VotesForm(request.POST or None, request.FILES or None, pool=pool)

@@ -18,7 +18,7 @@ from labeling.forms import InvitationForm, JoinForm, LoginForm, MemberRoleForm
 from labeling.models import Pool, Role
 from labeling.queries import people as queries
 from labeling.views.access import managed_invitation, managed_pool
-from labeling.views.respond import redirect, say
+from labeling.views.respond import HtmxHttpRequest, redirect, say
 
 
 @sensitive_post_parameters("password", "sesame")
@@ -31,7 +31,7 @@ def login(request: HttpRequest) -> HttpResponse:
         link = request.GET.get("sesame", "")
         context = {"form": LoginForm(request), "link": link, "next": request.GET.get("next", "")}
         return render(request, "labeling/login.html", context)
-    to = request.POST.get("next", "")
+    to = request.POST.get("next") or ""
     if not url_has_allowed_host_and_scheme(to, {request.get_host()}, require_https=request.is_secure()):
         to = resolve_url("home")
     if link := request.POST.get("sesame"):
@@ -49,7 +49,7 @@ def login(request: HttpRequest) -> HttpResponse:
 
 
 @require_POST
-def logout(request: HttpRequest) -> HttpResponse:
+def logout(request: HtmxHttpRequest) -> HttpResponse:
     auth.logout(request)
     return redirect(request, "login")
 
@@ -76,7 +76,7 @@ def join(request: HttpRequest, token: str) -> HttpResponse:
                 auth.login(request, user, backend="django.contrib.auth.backends.ModelBackend")
                 say(request, f"Welcome. You are {invitation.get_role_display().lower()} of {invitation.pool} now.")
                 return redirect(request, "pool", pool_slug=invitation.pool.slug)
-    context = {"invitation": invitation, "form": form}
+    context: dict[str, object] = {"invitation": invitation, "form": form}
     if invitation is None:
         return render(request, "labeling/join.html", context, status=404)
     if invitation.accepted_at or invitation.revoked_at or invitation.expires_at <= timezone.now():
@@ -84,14 +84,14 @@ def join(request: HttpRequest, token: str) -> HttpResponse:
     return render(request, "labeling/join.html", context, status=422 if form.errors else 200)
 
 
-def pool_people(request: HttpRequest, pool_slug: str) -> HttpResponse:
+def pool_people(request: HtmxHttpRequest, pool_slug: str) -> HttpResponse:
     """Members and invitations; a new invitation's link is shown this once."""
     pool = managed_pool(request.user, pool_slug)
     return _people_page(request, pool, InvitationForm())
 
 
 @require_POST
-def invite(request: HttpRequest, pool_slug: str) -> HttpResponse:
+def invite(request: HtmxHttpRequest, pool_slug: str) -> HttpResponse:
     """Make an invitation. Its link is in this answer and nowhere else, so there is no redirect."""
     pool = managed_pool(request.user, pool_slug)
     form = InvitationForm(request.POST)
@@ -103,7 +103,7 @@ def invite(request: HttpRequest, pool_slug: str) -> HttpResponse:
 
 
 @require_POST
-def invitation_revoke(request: HttpRequest, invitation_id: int) -> HttpResponse:
+def invitation_revoke(request: HtmxHttpRequest, invitation_id: int) -> HttpResponse:
     invitation = managed_invitation(request.user, invitation_id)
     actions.revoke_invitation(invitation=invitation, by=request.user)
     say(request, "The invitation is withdrawn; its link no longer works.")
@@ -111,7 +111,7 @@ def invitation_revoke(request: HttpRequest, invitation_id: int) -> HttpResponse:
 
 
 @require_POST
-def member_remove(request: HttpRequest, pool_slug: str) -> HttpResponse:
+def member_remove(request: HtmxHttpRequest, pool_slug: str) -> HttpResponse:
     """Take a role away from a member."""
     pool = managed_pool(request.user, pool_slug)
     form = MemberRoleForm(request.POST, pool=pool)
@@ -124,7 +124,7 @@ def member_remove(request: HttpRequest, pool_slug: str) -> HttpResponse:
 
 
 def _people_page(
-    request: HttpRequest, pool: Pool, form: InvitationForm, *, status: int = 200, **shown: object
+    request: HtmxHttpRequest, pool: Pool, form: InvitationForm, *, status: int = 200, **shown: object
 ) -> HttpResponse:
     context = {
         "pool": pool,

@@ -1,6 +1,6 @@
 """The models that will be trained, and how each is reached."""
 
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_http_methods, require_safe
 
@@ -9,17 +9,17 @@ from labeling.actions.policy_models import create_policy_model
 from labeling.errors import LabelingError
 from labeling.forms import PolicyModelForm
 from labeling.queries.shared import policy_models
-from labeling.views.respond import redirect, say
+from labeling.views.respond import HtmxHttpRequest, redirect, say
 
 
 @require_safe
-def models(request: HttpRequest) -> HttpResponse:
+def models(request: HtmxHttpRequest) -> HttpResponse:
     policies.check_can_manage_shared(request.user)
     return render(request, "labeling/models.html", {"models": policy_models()})
 
 
 @require_http_methods(["GET", "POST"])
-def model_new(request: HttpRequest) -> HttpResponse:
+def model_new(request: HtmxHttpRequest) -> HttpResponse:
     policies.check_can_manage_shared(request.user)
     form = PolicyModelForm(request.POST or None)
     if request.method == "POST" and form.is_valid():

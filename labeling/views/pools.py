@@ -1,6 +1,6 @@
 """Pools: making one, its overview, its questions and its guideline."""
 
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_http_methods, require_safe
 
@@ -16,11 +16,11 @@ from labeling.queries.queue import work_for
 from labeling.queries.rounds import rounds_of
 from labeling.queries.runs import runs_of
 from labeling.views.access import managed_pool, pool_or_404
-from labeling.views.respond import page_of, redirect, render_page, say
+from labeling.views.respond import HtmxHttpRequest, page_of, redirect, render_page, say
 
 
 @require_http_methods(["GET", "POST"])
-def pool_new(request: HttpRequest) -> HttpResponse:
+def pool_new(request: HtmxHttpRequest) -> HttpResponse:
     policies.check_can_create_pool(request.user)
     form = PoolForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
@@ -36,7 +36,7 @@ def pool_new(request: HttpRequest) -> HttpResponse:
 
 
 @require_safe
-def pool(request: HttpRequest, pool_slug: str) -> HttpResponse:
+def pool(request: HtmxHttpRequest, pool_slug: str) -> HttpResponse:
     """A manager's overview; for everybody else the rounds in which there is work."""
     pool = pool_or_404(request.user, pool_slug)
     work = [row for row in work_for(user=request.user) if row.round.run.pool_id == pool.pk]
@@ -58,7 +58,7 @@ def pool(request: HttpRequest, pool_slug: str) -> HttpResponse:
 
 
 @require_safe
-def questions(request: HttpRequest, pool_slug: str) -> HttpResponse:
+def questions(request: HtmxHttpRequest, pool_slug: str) -> HttpResponse:
     """All questions, in pages."""
     pool = managed_pool(request.user, pool_slug)
     search = request.GET.get("q", "").strip()
@@ -67,7 +67,7 @@ def questions(request: HttpRequest, pool_slug: str) -> HttpResponse:
 
 
 @require_http_methods(["GET", "POST"])
-def guideline(request: HttpRequest, pool_slug: str) -> HttpResponse:
+def guideline(request: HtmxHttpRequest, pool_slug: str) -> HttpResponse:
     """The current guideline, to be replaced by a new version; the versions before it stay."""
     pool = managed_pool(request.user, pool_slug)
     current = queries.current_guideline(pool=pool)

@@ -11,13 +11,16 @@ from django.shortcuts import render, resolve_url
 from django_htmx.http import HttpResponseClientRedirect
 from django_htmx.middleware import HtmxDetails
 
+from labeling.models import User
+
 ROWS_PER_PAGE = 50
 
 
 class HtmxHttpRequest(HttpRequest):
-    """A request with the details that django-htmx adds."""
+    """A request of somebody who is logged in, with the details that django-htmx adds."""
 
     htmx: HtmxDetails
+    user: User
 
 
 def render_page(

@@ -1,6 +1,6 @@
 """Budgets and rounds: granting answers, opening the picks of a run, and watching them being answered."""
 
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
@@ -16,13 +16,13 @@ from labeling.queries.pools import budgets_of
 from labeling.queries.queue import empty_queue, recent_annotations
 from labeling.queries.rounds import round_progress
 from labeling.views.access import managed_budget, managed_pool, managed_run, round_or_404
-from labeling.views.respond import redirect, render_page, say
+from labeling.views.respond import HtmxHttpRequest, redirect, render_page, say
 
 CHANGES = {"pause": actions.pause_round, "resume": actions.resume_round, "close": actions.close_round}
 
 
 @require_http_methods(["GET", "POST"])
-def budget_new(request: HttpRequest, pool_slug: str) -> HttpResponse:
+def budget_new(request: HtmxHttpRequest, pool_slug: str) -> HttpResponse:
     pool = managed_pool(request.user, pool_slug)
     form = BudgetForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
@@ -38,7 +38,7 @@ def budget_new(request: HttpRequest, pool_slug: str) -> HttpResponse:
 
 
 @require_POST
-def budget_add(request: HttpRequest, budget_id: int) -> HttpResponse:
+def budget_add(request: HtmxHttpRequest, budget_id: int) -> HttpResponse:
     """Add units; disagreements that waited for one go to an adjudicator at once."""
     budget = managed_budget(request.user, budget_id)
     form = UnitsForm(request.POST)
@@ -50,7 +50,7 @@ def budget_add(request: HttpRequest, budget_id: int) -> HttpResponse:
 
 
 @require_http_methods(["GET", "POST"])
-def round_new(request: HttpRequest, run_id: int) -> HttpResponse:
+def round_new(request: HtmxHttpRequest, run_id: int) -> HttpResponse:
     """Open the picks for labeling; the cost, and what is left for disagreements, is shown before."""
     run = managed_run(request.user, run_id)
     form = RoundForm(request.POST or None, run=run)
@@ -73,7 +73,7 @@ def round_new(request: HttpRequest, run_id: int) -> HttpResponse:
 
 
 @require_safe
-def round_page(request: HttpRequest, round_id: int) -> HttpResponse:
+def round_page(request: HtmxHttpRequest, round_id: int) -> HttpResponse:
     """For managers how far every question is; for everybody else their own work."""
     round = round_or_404(request.user, round_id)
     pool, user = round.run.pool, request.user
@@ -99,7 +99,7 @@ def round_page(request: HttpRequest, round_id: int) -> HttpResponse:
 
 
 @require_POST
-def round_status(request: HttpRequest, round_id: int) -> HttpResponse:
+def round_status(request: HtmxHttpRequest, round_id: int) -> HttpResponse:
     """Pause, resume or close."""
     round = round_or_404(request.user, round_id)
     policies.check_can_manage(round.run.pool, request.user)

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
@@ -15,11 +15,11 @@ from labeling.queries import run_results
 from labeling.queries import runs as queries
 from labeling.queries.shared import policy_models
 from labeling.views.access import managed_pool, managed_run
-from labeling.views.respond import page_of, redirect, say
+from labeling.views.respond import HtmxHttpRequest, page_of, redirect, say
 
 
 @require_safe
-def pool_runs(request: HttpRequest, pool_slug: str) -> HttpResponse:
+def pool_runs(request: HtmxHttpRequest, pool_slug: str) -> HttpResponse:
     pool = managed_pool(request.user, pool_slug)
     return render(
         request,
@@ -29,7 +29,7 @@ def pool_runs(request: HttpRequest, pool_slug: str) -> HttpResponse:
 
 
 @require_http_methods(["GET", "POST"])
-def run_new(request: HttpRequest, pool_slug: str) -> HttpResponse:
+def run_new(request: HtmxHttpRequest, pool_slug: str) -> HttpResponse:
     """Ask for a run; everything is checked before a model is asked anything."""
     pool = managed_pool(request.user, pool_slug)
     form = RunForm(
@@ -69,7 +69,7 @@ def _sources(pool: Pool) -> list[tuple[str, str]]:
 
 
 @require_safe
-def run(request: HttpRequest, run_id: int) -> HttpResponse:
+def run(request: HtmxHttpRequest, run_id: int) -> HttpResponse:
     """How far the run is, and once it is finished what it found."""
     run = managed_run(request.user, run_id)
     context: dict[str, Any] = {"run": run, "pool": run.pool, "progress": queries.run_progress(run)}
@@ -89,24 +89,24 @@ def run(request: HttpRequest, run_id: int) -> HttpResponse:
 
 
 @require_safe
-def run_progress(request: HttpRequest, run_id: int) -> HttpResponse:
+def run_progress(request: HtmxHttpRequest, run_id: int) -> HttpResponse:
     """The progress alone, asked for again and again; when the run has ended the whole page is loaded anew."""
     run = managed_run(request.user, run_id)
     progress = queries.run_progress(run)
-    if not progress.is_live or not getattr(request, "htmx", False):
+    if not progress.is_live or not request.htmx:
         return redirect(request, "run", run_id=run.pk)
     return render(request, "labeling/run.html#progress", {"run": run, "pool": run.pool, "progress": progress})
 
 
 @require_POST
-def run_cancel(request: HttpRequest, run_id: int) -> HttpResponse:
+def run_cancel(request: HtmxHttpRequest, run_id: int) -> HttpResponse:
     run = actions.cancel_run(managed_run(request.user, run_id), by=request.user)
     say(request, "The run stops after the answers in flight; all it has is kept.")
     return redirect(request, "run", run_id=run.pk)
 
 
 @require_POST
-def run_retry(request: HttpRequest, run_id: int) -> HttpResponse:
+def run_retry(request: HtmxHttpRequest, run_id: int) -> HttpResponse:
     run = actions.retry_run(managed_run(request.user, run_id), by=request.user)
     say(request, "The run is queued again and goes on from the stored answers.")
     return redirect(request, "run", run_id=run.pk)

@@ -1,4 +1,4 @@
-"""Take a picture of every page, at desk and phone width, in light and dark, from an application filled with made-up data.
+"""Take a picture of every page, at desk and phone width, in light and dark, of an application full of made-up data.
 
     .venv/bin/python tests/journeys/screenshots.py OUTPUT_DIR [--only NAME ...]
 
@@ -6,15 +6,18 @@ It uses a database of its own below OUTPUT_DIR and the system's Chromium (CHROMI
 """
 
 import argparse
+import json
 import os
 import random
 import socket
 import subprocess
 import sys
 import time
+import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.request import urlopen
@@ -22,9 +25,14 @@ from urllib.request import urlopen
 ROOT = Path(__file__).resolve().parents[2]
 WIDTHS = {"desk": (1280, 900), "phone": (390, 844)}
 CHROMIUM_FLAGS = [
-    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-    "--disable-component-update", "--disable-sync",
-]  # fmt: skip
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
 FINGERPRINT = "5d1f7c02a9b34e10" * 4
 
 
@@ -34,13 +42,15 @@ def made_up_question(rng: random.Random) -> tuple[str, str, list[str]]:
     kind = rng.randrange(8)
     if kind == 0:
         return (
-            rf"Let $f(x) = \frac{{{a}x + {b}}}{{x - {c}}}$ for $x \neq {c}$. For how many integers $n$ is $f(n)$ an integer?",
+            rf"Let $f(x) = \frac{{{a}x + {b}}}{{x - {c}}}$ for $x \neq {c}$. "
+            "For how many integers $n$ is $f(n)$ an integer?",
             str(2 * sum((a * c + b) % d == 0 for d in range(1, a * c + b + 1))),
             [str(a + b), str(c), str(a * c + b), str(2 * c)],
         )
     if kind == 1:
         return (
-            rf"Evaluate $$\int_0^{{{a}}} \left({b}x^2 + {c}\right)\,dx.$$ Give your answer as a fraction in lowest terms.",
+            rf"Evaluate $$\int_0^{{{a}}} \left({b}x^2 + {c}\right)\,dx.$$ "
+            "Give your answer as a fraction in lowest terms.",
             rf"\frac{{{b * a**3 + 3 * c * a}}}{{3}}",
             [rf"\frac{{{b * a**3}}}{{3}}", str(b * a * a + c), rf"\frac{{{b * a**3 + c * a}}}{{3}}", str(a * b * c)],
         )
@@ -53,7 +63,8 @@ def made_up_question(rng: random.Random) -> tuple[str, str, list[str]]:
         )
     if kind == 3:
         return (
-            rf"The sequence $(u_n)$ satisfies $u_1 = {a}$ and $u_{{n+1}} = u_n + {b}n$ for all $n \ge 1$. Find $u_{{{c}}}$.",
+            rf"The sequence $(u_n)$ satisfies $u_1 = {a}$ and $u_{{n+1}} = u_n + {b}n$ "
+            rf"for all $n \ge 1$. Find $u_{{{c}}}$.",
             str(a + b * c * (c - 1) // 2),
             [str(a + b * c), str(a + b * c * (c + 1) // 2), str(a + b * (c - 1)), str(a * c)],
         )
@@ -72,7 +83,8 @@ def made_up_question(rng: random.Random) -> tuple[str, str, list[str]]:
         )
     if kind == 6:
         return (
-            rf"A fair die is rolled {a} times. What is the probability that the product of the rolls is divisible by ${b}$?",
+            f"A fair die is rolled {a} times. What is the probability that the product of the rolls is divisible by "
+            f"${b}$?",
             rf"\frac{{{a}}}{{{a + b}}}",
             [rf"1 - \left(\frac{{1}}{{2}}\right)^{{{a}}}", rf"\frac{{1}}{{{b}}}", "0.5", rf"\frac{{{b}}}{{36}}"],
         )
@@ -92,30 +104,34 @@ def made_up_votes(rng: random.Random, truth: str, wrong: list[str]) -> dict[str,
 
 def seed() -> dict[str, Any]:
     """Fill the database through the application's own actions; return the pages to take, by name."""
-    import json
-    import uuid
-
     from django.core.files.base import ContentFile
     from django.utils import timezone
 
     from labeling.actions import adjudication, annotation, budgets, people, pools, rounds, runs
     from labeling.actions.imports import calibration_set_to_fill, commit_import, preview_import
     from labeling.actions.policy_models import create_policy_model
-    from labeling.models import Pool, Question, RecordedVotes, Role, SelectionRun, Slot, User
+    from labeling.models import Question, RecordedVotes, Role, SelectionRun, Slot, User
     from labeling.runs.worker import work
 
-    mira, ana, ben, ada = (User.objects.create_user(name, is_staff=name == "mira") for name in ("mira", "ana", "ben", "ada"))
+    people_here = [User.objects.create_user(name, is_staff=name == "mira") for name in ("mira", "ana", "ben", "ada")]
+    mira, ana, ben, ada = people_here
     pool = people.create_pool(
-        name="Olympiad warm-ups", by=None, description="Competition questions without answer keys, from four collections.",
-    )  # fmt: skip
+        name="Olympiad warm-ups",
+        by=None,
+        description="Competition questions without answer keys, from four collections.",
+    )
     for user, role in ((mira, Role.MANAGER), (ana, Role.ANNOTATOR), (ben, Role.ANNOTATOR), (ada, Role.ADJUDICATOR)):
         people.add_member(pool=pool, user=user, role=role, by=None)
-    other = people.create_pool(name="Finance word problems", by=mira, description="Statements of listed companies, 2024.")
+    other = people.create_pool(
+        name="Finance word problems", by=mira, description="Statements of listed companies, 2024."
+    )
     pools.save_guideline(
-        pool=pool, by=mira,
+        pool=pool,
+        by=mira,
         text="Give the final answer only, in lowest terms.\n\nWrite fractions as 3/4 or $\\frac{3}{4}$; do not round. "
-        "Leave units out unless the question asks for them.\n\nIf a question has several answers, mark it as unanswerable.",
-    )  # fmt: skip
+        "Leave units out unless the question asks for them.\n\n"
+        "If a question has several answers, mark it as unanswerable.",
+    )
 
     rng = random.Random(11)
     made: dict[str, tuple[str, str, list[str]]] = {}
@@ -130,22 +146,34 @@ def seed() -> dict[str, Any]:
     batch = preview_import(file=ContentFile("\n".join(lines).encode()), filename="warmups.jsonl", pool=pool, by=mira)
     commit_import(batch=batch, by=mira)
     pending = preview_import(
-        file=ContentFile("\n".join([*lines[:40], '{"id": "new-1", "question": "What is $2^{10}$?"}', "{broken"]).encode()),
-        filename="warmups-second-delivery.jsonl", pool=pool, by=mira,
-    )  # fmt: skip
-    calibration = calibration_set_to_fill(name="Olympiad keys 2023", pool=None, by=mira)
-    rows = [json.dumps({"id": f"cal-{i:03}", "question": text, "answer": truth}) for i, (text, truth, _) in enumerate(known)]
-    commit_import(
-        batch=preview_import(file=ContentFile("\n".join(rows).encode()), filename="keys-2023.jsonl", calibration_set=calibration, by=mira),
+        file=ContentFile(
+            "\n".join([*lines[:40], '{"id": "new-1", "question": "What is $2^{10}$?"}', "{broken"]).encode()
+        ),
+        filename="warmups-second-delivery.jsonl",
+        pool=pool,
         by=mira,
-    )  # fmt: skip
+    )
+    calibration = calibration_set_to_fill(name="Olympiad keys 2023", pool=None, by=mira)
+    rows = [
+        json.dumps({"id": f"cal-{i:03}", "question": text, "answer": truth}) for i, (text, truth, _) in enumerate(known)
+    ]
+    commit_import(
+        batch=preview_import(
+            file=ContentFile("\n".join(rows).encode()), filename="keys-2023.jsonl", calibration_set=calibration, by=mira
+        ),
+        by=mira,
+    )
     for each in [*Question.objects.filter(pool=pool), *calibration.items.all()]:
         _, truth, wrong = made[each.text]
         RecordedVotes.objects.create(
-            question_fingerprint=each.fingerprint, question_uid=each.uid, generation_fingerprint=FINGERPRINT,
+            question_fingerprint=each.fingerprint,
+            question_uid=each.uid,
+            generation_fingerprint=FINGERPRINT,
             votes={"id": each.uid, **made_up_votes(rng, truth, wrong)},
-        )  # fmt: skip
-    create_policy_model(name="assay-tiny", engine="transformers", model="assay-tiny", temperature=1.0, max_tokens=80, by=mira)
+        )
+    create_policy_model(
+        name="assay-tiny", engine="transformers", model="assay-tiny", temperature=1.0, max_tokens=80, by=mira
+    )
     server = create_policy_model(
         name="Qwen3 4B on the cluster", engine="openai", model="Qwen/Qwen3-4B", base_url="http://gpu-3:8000/v1", by=mira
     )
@@ -158,19 +186,37 @@ def seed() -> dict[str, Any]:
     running, failed, cancelled = (runs.create_run(**asked_of, policy_model=server, alpha="0.1") for _ in range(3))
     now = timezone.now()
     stages = [
-        {"name": "calibration: trajectories", "done": 120, "total": 120, "done_before": 0, "started_at": now.isoformat(), "seconds": 41.2},
-        {"name": "calibration: probes", "done": 2400, "total": 2400, "done_before": 0, "started_at": now.isoformat(), "seconds": 63.0},
-        {"name": "calibration: outcomes", "done": 1730, "total": 2400, "done_before": 0,
-         "started_at": (now - timedelta(seconds=97)).isoformat(), "seconds": 97.0},
-    ]  # fmt: skip
+        {
+            "name": f"calibration: {name}",
+            "done": done,
+            "total": total,
+            "done_before": 0,
+            "started_at": (now - timedelta(seconds=seconds)).isoformat(),
+            "seconds": seconds,
+        }
+        for name, done, total, seconds in (
+            ("trajectories", 120, 120, 41.2),
+            ("probes", 2400, 2400, 63.0),
+            ("outcomes", 1730, 2400, 97.0),
+        )
+    ]
     SelectionRun.objects.filter(pk=running.pk).update(
-        status="running", stage="calibration: outcomes", stages=stages, lease_token="seed", started_at=now,
+        status="running",
+        stage="calibration: outcomes",
+        stages=stages,
+        lease_token="seed",
+        started_at=now,
         lease_until=now + timedelta(days=1),
-    )  # fmt: skip
+    )
     SelectionRun.objects.filter(pk=failed.pk).update(
-        status="failed", stages=stages[:2], error_code="engine_unavailable", started_at=now, finished_at=now,
-        error="The server at http://gpu-3:8000/v1 does not answer (connection refused). Start it, or correct its address, then retry.",
-    )  # fmt: skip
+        status="failed",
+        stages=stages[:2],
+        error_code="engine_unavailable",
+        started_at=now,
+        finished_at=now,
+        error="The server at http://gpu-3:8000/v1 does not answer (connection refused). "
+        "Start it, or correct its address, then retry.",
+    )
     SelectionRun.objects.filter(pk=cancelled.pk).update(status="cancelled", stages=stages, finished_at=now)
 
     budget = budgets.grant_budget(pool=pool, name="Spring 2025", units=40, by=mira)
@@ -182,16 +228,19 @@ def seed() -> dict[str, Any]:
             if i == 2:
                 truth = made[slot.question.text][2][0] if user is ben else truth
             annotation.submit_annotation(
-                slot=slot, answer=truth, idempotency_key=uuid.uuid4(), by=user, confident=i != 2,
+                slot=slot,
+                answer=truth,
+                idempotency_key=uuid.uuid4(),
+                by=user,
+                confident=i != 2,
                 note="The second root does not satisfy the domain." if i == 2 else "",
-            )  # fmt: skip
+            )
     held = annotation.claim_slot(round=round, user=ana)
     annotation.save_draft(slot=held, draft={"answer": r"\frac{128}{3}", "unsure": True, "note": ""}, by=ana)
-    unsaved = annotation.claim_slot(round=round, user=ben)
     dispute = adjudication.claim_adjudication(round=round, user=ada)
     done = Slot.objects.filter(holder=ana, state="done").first()
-    invitation, token = people.create_invitation(pool=pool, role=Role.ANNOTATOR, by=mira, note="Karim, from the maths circle")
-    assert Pool.objects.count() == 2 and other and dispute is not None and unsaved is not None and done is not None
+    _, token = people.create_invitation(pool=pool, role=Role.ANNOTATOR, by=mira, note="Karim, from the maths circle")
+    annotation.claim_slot(round=round, user=ben)
     p = f"/pools/{pool.slug}"
     return {
         "login": (None, "/login/"),
@@ -260,8 +309,11 @@ def server(environment: dict[str, str]) -> Iterator[str]:
         port = free.getsockname()[1]
     process = subprocess.Popen(
         [sys.executable, "manage.py", "runserver", "--noreload", f"127.0.0.1:{port}"],
-        cwd=ROOT, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-    )  # fmt: skip
+        cwd=ROOT,
+        env=environment,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
     try:
         for _ in range(100):
             try:
@@ -281,7 +333,9 @@ def take(address: str, pages: dict[str, Any], out: Path, widths: list[str], sche
 
     found = []
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=os.environ.get("CHROMIUM", "/usr/bin/chromium"), args=CHROMIUM_FLAGS)
+        browser = playwright.chromium.launch(
+            executable_path=os.environ.get("CHROMIUM", "/usr/bin/chromium"), args=CHROMIUM_FLAGS
+        )
         for width in widths:
             for scheme in schemes:
                 for username in sorted({user or "" for user, _ in pages.values()}):
@@ -291,9 +345,8 @@ def take(address: str, pages: dict[str, Any], out: Path, widths: list[str], sche
                     if username:
                         context.add_cookies([{"name": "sessionid", "value": session_of(username), "url": address}])
                     page = context.new_page()
-                    name = ""
-                    page.on("console", lambda message: message.type in {"error", "warning"} and found.append(f"{name}: {message.text}"))
-                    page.on("pageerror", lambda error: found.append(f"{name}: {error}"))
+                    page.on("console", partial(_note, found, page))
+                    page.on("pageerror", partial(_note, found, page))
                     for name, (user, path) in pages.items():
                         if (user or "") != username:
                             continue
@@ -308,6 +361,11 @@ def take(address: str, pages: dict[str, Any], out: Path, widths: list[str], sche
     return found
 
 
+def _note(found: list[str], page: Any, complaint: Any) -> None:
+    if getattr(complaint, "type", "error") in {"error", "warning"}:
+        found.append(f"{page.url}: {getattr(complaint, 'text', complaint)}")
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("out", type=Path)
@@ -317,10 +375,16 @@ def main() -> int:
     arguments = parser.parse_args()
     arguments.out.mkdir(parents=True, exist_ok=True)
     os.environ |= {
-        "ASSAY_VAR": str(arguments.out / "var"), "DJANGO_SETTINGS_MODULE": "labeling.settings", "HF_HUB_OFFLINE": "1",
-        "DJANGO_ALLOW_ASYNC_UNSAFE": "1", "TOKENIZERS_PARALLELISM": "false", "ASSAY_DEBUG": "0",
-        "ASSAY_SECRET_KEY": "of-made-up-data", "ASSAY_ALLOWED_HOSTS": "127.0.0.1", "ASSAY_HTTPS": "0",
-    }  # fmt: skip
+        "ASSAY_VAR": str(arguments.out / "var"),
+        "DJANGO_SETTINGS_MODULE": "labeling.settings",
+        "HF_HUB_OFFLINE": "1",
+        "DJANGO_ALLOW_ASYNC_UNSAFE": "1",
+        "TOKENIZERS_PARALLELISM": "false",
+        "ASSAY_DEBUG": "0",
+        "ASSAY_SECRET_KEY": "of-made-up-data",
+        "ASSAY_ALLOWED_HOSTS": "127.0.0.1",
+        "ASSAY_HTTPS": "0",
+    }
     sys.path.insert(0, str(ROOT))
     import django
 
@@ -330,8 +394,6 @@ def main() -> int:
     call_command("migrate", verbosity=0)
     call_command("collectstatic", verbosity=0, interactive=False)
     listing = arguments.out / "pages.json"
-    import json
-
     if listing.exists():
         pages = json.loads(listing.read_text())
     else:
@@ -339,7 +401,9 @@ def main() -> int:
         listing.write_text(json.dumps(pages))
     pages = {name: page for name, page in pages.items() if not arguments.only or name in arguments.only}
     with server(dict(os.environ)) as address:
-        found = take(address, pages, arguments.out, arguments.width or list(WIDTHS), arguments.scheme or ["light", "dark"])
+        found = take(
+            address, pages, arguments.out, arguments.width or list(WIDTHS), arguments.scheme or ["light", "dark"]
+        )
     print("\n".join(sorted(set(found))) or "Nothing wrong.")
     return 1 if found else 0
 
