@@ -1,8 +1,9 @@
 """Turns errors into pages, and login redirects into something htmx can act on."""
 
 from collections.abc import Callable
+from urllib.parse import urlsplit
 
-from django.conf import settings
+from django.contrib.auth.views import redirect_to_login
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render, resolve_url
 from django.utils.cache import patch_vary_headers
@@ -16,7 +17,8 @@ class HtmxResponses:
     """Never swap a login page into a fragment; never let a cache mix fragments with pages.
 
     An htmx request whose session has ended gets 401 and the event ``reauth``: the page keeps what was typed and
-    offers to log in again.
+    offers to log in again. A form sent without htmx leads back, after logging in, to the page it was on, where the
+    draft is; its own address answers nothing but forms.
     """
 
     def __init__(self, get_response: GetResponse) -> None:
@@ -24,12 +26,24 @@ class HtmxResponses:
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         response = self.get_response(request)
+        asks_to_log_in = response.status_code == 302 and response["Location"].startswith(
+            f"{resolve_url('login')}?next="
+        )
+        is_htmx = getattr(request, "htmx", False)
+        if asks_to_log_in and is_htmx:
+            response = HttpResponse(status=401, headers={"HX-Trigger": "reauth"})
+        elif asks_to_log_in and request.method == "POST":
+            response = redirect_to_login(_page_of(request))
         patch_vary_headers(response, ["HX-Request"])
-        if getattr(request, "htmx", False):
-            if response.status_code == 302 and response["Location"].startswith(resolve_url(settings.LOGIN_URL)):
-                response = HttpResponse(status=401, headers={"HX-Trigger": "reauth", "Vary": "HX-Request"})
+        if is_htmx:
             response["Cache-Control"] = "no-store"
         return response
+
+
+def _page_of(request: HttpRequest) -> str:
+    """The page of ours that a form was on, else the start page."""
+    page = urlsplit(request.headers.get("Referer", ""))
+    return page.path if page.netloc == request.get_host() and page.path else resolve_url("home")
 
 
 class LabelingErrors:

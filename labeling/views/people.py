@@ -34,8 +34,8 @@ def login(request: HttpRequest) -> HttpResponse:
     to = request.POST.get("next") or ""
     if not url_has_allowed_host_and_scheme(to, {request.get_host()}, require_https=request.is_secure()):
         to = resolve_url("home")
-    if link := request.POST.get("sesame"):
-        user = auth.authenticate(request, sesame=link)
+    if token := request.POST.get("sesame"):
+        user = auth.authenticate(request, sesame=token)
         if user is None:
             context = {"form": LoginForm(request), "link_refused": True, "next": to}
             return render(request, "labeling/login.html", context, status=422)

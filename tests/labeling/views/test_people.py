@@ -52,6 +52,17 @@ def test_login_by_password_goes_where_one_wanted_to_go_but_never_elsewhere(db, c
     assert outside["Location"] == reverse("home")
 
 
+def test_a_form_sent_after_the_session_ended_leads_back_to_its_page(db, client):
+    page = "http://testserver/slots/7/"
+
+    back = client.post("/slots/7/submit/", HTTP_REFERER=page)
+    elsewhere = client.post("/slots/7/submit/", HTTP_REFERER="https://evil.example/slots/7/")
+    nowhere = client.post("/slots/7/submit/")
+
+    assert back["Location"] == "/login/?next=/slots/7/"
+    assert elsewhere["Location"] == nowhere["Location"] == "/login/?next=/"
+
+
 def test_a_wrong_password_says_the_same_as_a_wrong_name(db, client):
     with_password(username="mira")
 
