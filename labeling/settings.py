@@ -74,8 +74,6 @@ INSTALLED_APPS = [
     "axes",
     "csp",
     "django_htmx",
-    "django_tasks",
-    "django_tasks_db",
     "template_partials",
 ]
 
@@ -148,8 +146,6 @@ SESAME_ONE_TIME = True
 AXES_FAILURE_LIMIT = 8
 AXES_COOLOFF_TIME = 0.25  # hours
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
-
-TASKS = {"default": {"BACKEND": "django_tasks_db.DatabaseBackend"}}
 
 LANGUAGE_CODE = "en"
 TIME_ZONE = "UTC"
