@@ -28,11 +28,11 @@
     if (kept.note) form().elements.note.closest("details").open = true;
     const field = document.querySelector("#answer-field input");
     field?.dispatchEvent(new Event("input", { bubbles: true }));
-    status("Restored what you had typed on this device.", "");
+    document.getElementById("restored").hidden = false;
   }
-  function status(text, kind) {
+  function sayUnsaved(text) {
     const line = document.getElementById("draft-status");
-    line.classList.toggle("offline", kind === "offline");
+    line.classList.add("offline");
     line.textContent = text;
   }
 
@@ -40,10 +40,10 @@
     if (event.target.closest("#answer-form")) keep();
   });
   document.addEventListener("htmx:sendError", (event) => {
-    if (event.detail.elt.id === "draft-status") status("Offline – kept on this device", "offline");
+    if (event.detail.elt.id === "draft-status") sayUnsaved("Offline – kept on this device");
   });
   document.addEventListener("htmx:responseError", (event) => {
-    if (event.detail.elt.id === "draft-status") status("Not saved on the server – kept on this device", "offline");
+    if (event.detail.elt.id === "draft-status") sayUnsaved("Not saved on the server – kept on this device");
   });
   document.addEventListener("htmx:afterSwap", (event) => {
     if (event.detail.target.id === "draft-status") event.detail.target.classList.remove("offline");

@@ -120,7 +120,7 @@ def test_the_copy_on_the_device_comes_back_when_the_server_never_got_it(page, ro
     page.reload()
 
     assert answer.input_value() == "56"
-    page.locator("#draft-status", has_text="Restored what you had typed").wait_for()
+    page.locator("#restored").wait_for()
 
 
 def test_an_ended_session_keeps_the_text_and_the_same_page_submits_after_logging_in_again(
