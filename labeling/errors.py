@@ -1,4 +1,4 @@
-"""Every error the application raises on purpose: one family, a stable code each, a message for the person at the screen."""
+"""Every error the application raises on purpose: one family, a stable code each, a message for whoever is at the screen."""
 
 
 class LabelingError(Exception):

@@ -27,7 +27,11 @@ class CalibrationSet(models.Model):
 
     name = models.CharField(max_length=120, unique=True)
     pool = models.ForeignKey(
-        "labeling.Pool", models.CASCADE, related_name="calibration_sets", null=True, blank=True,
+        "labeling.Pool",
+        models.CASCADE,
+        related_name="calibration_sets",
+        null=True,
+        blank=True,
         help_text="Empty: any pool may use it.",
     )
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="+", null=True)

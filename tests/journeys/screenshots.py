@@ -221,7 +221,7 @@ def seed() -> dict[str, Any]:
 
     budget = budgets.grant_budget(pool=pool, name="Spring 2025", units=40, by=mira)
     round = rounds.open_round(run=finished, budget=budget, overlap=2, by=mira)
-    for user, n in ((ana, 6), (ben, 5)):
+    for user, n in ((ana, 5), (ben, 5)):
         for i in range(n):
             slot = annotation.claim_slot(round=round, user=user)
             truth = made[slot.question.text][1]
@@ -236,7 +236,7 @@ def seed() -> dict[str, Any]:
                 note="The second root does not satisfy the domain." if i == 2 else "",
             )
     held = annotation.claim_slot(round=round, user=ana)
-    annotation.save_draft(slot=held, draft={"answer": r"\frac{128}{3}", "unsure": True, "note": ""}, by=ana)
+    annotation.save_draft(slot=held, draft={"answer": made[held.question.text][1], "unsure": True, "note": ""}, by=ana)
     dispute = adjudication.claim_adjudication(round=round, user=ada)
     done = Slot.objects.filter(holder=ana, state="done").first()
     _, token = people.create_invitation(pool=pool, role=Role.ANNOTATOR, by=mira, note="Karim, from the maths circle")

@@ -1,4 +1,4 @@
-"""The whole job in a browser: a file of questions becomes a dataset, with the real small model and real disagreement."""
+"""The whole job in a browser: a file of questions becomes a dataset, with the small model and people who disagree."""
 
 import json
 import socket

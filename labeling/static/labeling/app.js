@@ -66,6 +66,12 @@
   });
   document.addEventListener("htmx:afterSettle", (event) => localiseTimes(event.target));
 
+  // Writing into a choice's own field means that choice.
+  document.addEventListener("input", (event) => {
+    const radio = event.target.closest(".choice")?.querySelector("[type=radio]");
+    if (radio && radio !== event.target) radio.checked = true;
+  });
+
   document.addEventListener("click", async (event) => {
     const button = event.target.closest("[data-copy]");
     if (!button) return;
