@@ -1,4 +1,4 @@
-"""Every error the application raises on purpose: one family, a stable code each, a message for whoever is at the screen."""
+"""Every error that is raised on purpose: one family, a stable code each, a message for whoever is at the screen."""
 
 
 class LabelingError(Exception):
