@@ -4,4 +4,4 @@ from pathlib import Path
 
 MODEL_NAME = "assay-tiny"
 MODEL_DIR = Path(__file__).parent / "model"
-WEIGHTS_SHA256 = "f67e79cf99894064c11631eed2c598a4103eff39b74fa42110fc2b51a7fb8f70"
+WEIGHTS_SHA256 = "773add75ccca2488843deddf5cadee5044931a6dbb72ee1249ea5208314dc686"
