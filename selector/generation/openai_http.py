@@ -22,7 +22,7 @@ import openai
 from transformers import AutoTokenizer
 
 from selector.errors import EngineUnavailable, InvalidConfig, ModelNotFound, TokenizerNotFound
-from selector.generation.contract import Completion, CompletionKind, Prompt, Request, SamplingSettings, SetAside
+from selector.generation.contract import Completion, Prompt, Request, SamplingSettings, SetAside
 from selector.generation.models import TINY_NAME, end_ids, load_generation_config, model_name, resolve_model
 from selector.generation.openai_layouts import ByChat, ByTokenIds, ServerLayout, token_ids
 from selector.generation.prompts import TokenLayout, fingerprint_of
@@ -194,9 +194,9 @@ class OpenAIEngine:
             work.cancel()
 
     def _groups(self, requests: Sequence[Request]) -> Iterator[_Group]:
-        """Put outcomes of one question together: one prompt, several completions. Everything else is asked singly."""
+        """Put requests of one question and kind together, as many as the layout asks at once."""
         for (_, kind), alike in groupby(requests, key=lambda request: (request.prompt.uid, request.kind)):
-            size = self._layout.completions_per_request if kind is CompletionKind.OUTCOME else 1
+            size = self._layout.completions_per_request.get(kind, 1)
             while some := list(islice(alike, size)):
                 yield _Group(some)
 

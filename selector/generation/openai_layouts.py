@@ -22,7 +22,7 @@ PLAIN_SAMPLING = {"top_k": -1, "min_p": 0.0, "repetition_penalty": 1.0}
 class ServerLayout(Protocol):
     """How requests are put to a server."""
 
-    completions_per_request: int  # rollouts of one question asked for at once
+    completions_per_request: Mapping[CompletionKind, int]  # of one question and kind, asked for at once; 1 if not named
 
     async def ask(self, group: Sequence[Request], settings: SamplingSettings) -> list[Completion]:
         """Return completions for the first requests of a group of like ones: at least one, at most all.
@@ -42,7 +42,7 @@ class ServerLayout(Protocol):
 class ByTokenIds:
     """Prompts and probes as token ids at /v1/completions, and token ids back."""
 
-    completions_per_request = 8
+    completions_per_request: Mapping[CompletionKind, int] = {CompletionKind.OUTCOME: 8, CompletionKind.PROBE: 32}
 
     def __init__(
         self,
@@ -67,23 +67,25 @@ class ByTokenIds:
         return recommended_sampling(self._generation_config)
 
     async def ask(self, group: Sequence[Request], settings: SamplingSettings) -> list[Completion]:
-        request = group[0]
-        is_probe = request.kind is CompletionKind.PROBE
-        prompt_ids = self._layout.prompt_ids(request.prompt)
+        first = group[0]
+        is_probe = first.kind is CompletionKind.PROBE
+        prompt_ids = self._layout.prompt_ids(first.prompt)
+        rows = [prompt_ids]
         if is_probe:
-            prompt_ids = self._layout.probe_ids(prompt_ids, request.trajectory_ids, request.index)
+            rows = [self._layout.probe_ids(prompt_ids, request.trajectory_ids, request.index) for request in group]
         answer = await self._client.completions.create(
             model=self._model,
-            prompt=prompt_ids,
-            n=len(group),
+            prompt=rows,
+            n=1 if is_probe else len(group),
             stop=[PROBE_STOP] if is_probe else None,
             extra_body={"return_token_ids": True, **PLAIN_SAMPLING},
-            **_sampling(request, settings),
+            **_sampling(first, settings),
         )
-        return [
-            self._completion(request, choice, len(prompt_ids))
-            for request, choice in zip(group, answer.choices, strict=False)
-        ]
+        choices = sorted(answer.choices, key=lambda choice: choice.index)
+        if [choice.index for choice in choices] != list(range(len(choices))):
+            raise EngineUnavailable(where=str(self._client.base_url), reason="it numbers its answers in its own way")
+        lengths = [len(row) for row in rows] if is_probe else [len(prompt_ids)] * len(group)
+        return [self._completion(*made) for made in zip(group, choices, lengths, strict=False)]
 
     def _completion(self, request: Request, choice: Any, n_prompt_tokens: int) -> Completion:
         ids = token_ids(choice)
@@ -104,7 +106,7 @@ class ByTokenIds:
 class ByChat:
     """Questions as chat messages, and probes as the authors lay them out in text; lengths are the server's business."""
 
-    completions_per_request = 1  # what a server does with more differs, and so does what it counts
+    completions_per_request: Mapping[CompletionKind, int] = {}  # servers differ in what they do with more, and count
 
     def __init__(self, client: openai.AsyncOpenAI, model: str, *, instruction: str) -> None:
         self._client, self._model, self._instruction = client, model, instruction

@@ -13,15 +13,16 @@ Answer = tuple[int, dict[str, object]]  # status and body
 
 
 def completion_body(body: dict, *, with_ids: bool = True) -> dict[str, object]:
-    """Answer as vLLM does at /v1/completions: every choice says how many ids the prompt had, in two tokens."""
-    text = f"\\boxed{{{len(body['prompt'])}}}"
-    choice = {"text": text, "finish_reason": "stop", "logprobs": None, **({"token_ids": [7, 8]} if with_ids else {})}
+    """Answer as vLLM does at /v1/completions: every choice says how many ids its prompt had, in two tokens."""
+    choice = {"finish_reason": "stop", "logprobs": None, **({"token_ids": [7, 8]} if with_ids else {})}
+    prompts = body["prompt"] if isinstance(body["prompt"][0], list) else [body["prompt"]]
+    texts = [f"\\boxed{{{len(prompt)}}}" for prompt in prompts for _ in range(body.get("n") or 1)]
     return {
         "id": "1",
         "object": "text_completion",
         "created": 0,
         "model": MODEL,
-        "choices": [{"index": i, **choice} for i in range(body.get("n") or 1)],
+        "choices": [{"index": i, "text": text, **choice} for i, text in enumerate(texts)],
     }
 
 

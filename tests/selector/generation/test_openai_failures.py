@@ -29,6 +29,10 @@ def probe(engine, store, n_outcomes=4):
     )
 
 
+def longest(body):
+    return max((len(prompt) for prompt in body["prompt"] if isinstance(prompt, list)), default=0)
+
+
 def fine(path, body):
     return 200, completion_body(body)
 
@@ -65,12 +69,12 @@ def test_a_server_that_fails_for_good_stops_the_work_and_what_came_is_kept(tmp_p
         engine.close()
 
     assert caught.value.where == url
-    assert len(store.keys([p.uid for p in PROMPTS])) == 7
+    assert len(store.keys([p.uid for p in PROMPTS])) == 5 + 2 * 2  # trajectories, and two questions' probes
 
 
 def test_a_refused_question_is_set_aside_by_name_and_the_rest_is_answered(tmp_path):
     def refuses_long(path, body):
-        if len(body["prompt"]) > 30:
+        if longest(body) > 30:
             return 400, {"error": {"message": "I do not like it."}}
         return fine(path, body)
 
@@ -90,7 +94,7 @@ def test_a_refused_question_is_set_aside_by_name_and_the_rest_is_answered(tmp_pa
 
 def test_a_question_on_which_the_server_keeps_failing_does_not_hold_the_others_up():
     def fails_on_long(path, body):
-        return (500, {"error": {"message": "assertion failed"}}) if len(body["prompt"]) > 30 else fine(path, body)
+        return (500, {"error": {"message": "assertion failed"}}) if longest(body) > 30 else fine(path, body)
 
     odd = Prompt(uid="a", text="Compute 1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1.")
     with fake_server(fails_on_long) as url:
@@ -109,6 +113,27 @@ def test_a_server_that_gives_fewer_completions_than_asked_for_is_asked_for_the_r
         engine.close()
 
     assert sorted((c.uid, c.index) for c in made) == [(p.uid, i) for p in PROMPTS for i in range(4)]
+
+
+def test_probes_of_one_question_go_in_one_request_and_come_back_in_their_places(tmp_path):
+    asked = []
+
+    def backwards(path, body):
+        asked.append(body)
+        answered = completion_body(body)
+        return 200, {**answered, "choices": answered["choices"][::-1]}
+
+    trajectory = tuple(range(40, 60))
+    with fake_server(backwards) as url:
+        engine = open_at(url)
+        requests = [Request(PROMPTS[0], CompletionKind.PROBE, cut, trajectory) for cut in (1, 5, 20)]
+        made = sorted(engine.complete(requests, SETTINGS, 1), key=lambda completion: completion.index)
+        engine.close()
+
+    (body,) = (body for body in asked if body["max_tokens"] == SETTINGS.probe_max_tokens)
+    assert [len(prompt) for prompt in body["prompt"]] == [completion.n_prompt_tokens for completion in made]
+    assert [completion.text for completion in made] == [f"\\boxed{{{c.n_prompt_tokens}}}" for c in made]
+    assert [c.n_prompt_tokens - made[0].n_prompt_tokens for c in made] == [0, 4, 19]
 
 
 def test_a_server_that_is_down_is_said_to_be_down():
