@@ -69,7 +69,7 @@ class OpenAIEngine:
         revision: str | None = None,
         instruction: str | None = None,
         layout: str | None = None,
-        concurrency: int = 128,
+        concurrency: int = 256,
         max_retries: int = 8,
         timeout_seconds: float = 1800.0,
     ) -> None:
