@@ -7,6 +7,7 @@ PORT ?= 8000
 BIN := .venv/bin
 export HF_HUB_OFFLINE ?= 1
 export TOKENIZERS_PARALLELISM ?= false
+export OMP_WAIT_POLICY ?= PASSIVE
 
 .PHONY: help setup demo train-demo test check run worker clean
 

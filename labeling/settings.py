@@ -145,6 +145,7 @@ SESAME_MAX_AGE = 24 * 60 * 60
 SESAME_ONE_TIME = True
 AXES_FAILURE_LIMIT = 8
 AXES_COOLOFF_TIME = 0.25  # hours
+AXES_LOCKOUT_TEMPLATE = "labeling/locked_out.html"
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
 
 LANGUAGE_CODE = "en"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Callable, Sequence
 
@@ -53,6 +54,7 @@ Then anywhere: assay rank --votes pool_votes.jsonl --calibration-votes calibrati
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status."""
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # a model's threads that wait leave the cores to others
     parser = build_parser()
     options = parser.parse_args(argv)
     check = options.check
