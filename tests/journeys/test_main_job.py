@@ -127,7 +127,7 @@ def test_a_file_of_questions_becomes_a_dataset(site: tuple[CommandLine, str], tm
                     page.get_by_role("button", name="Answer the next").click()
                 truth = answers[page.locator(".question.large").inner_text().strip()]
                 typed = str(int(truth) + 1) if (name, number) == ("ben", 0) else truth
-                page.get_by_label("Your answer", exact=True).fill(typed)
+                page.get_by_role("textbox", name="Your answer", exact=True).fill(typed)
                 if javascript:
                     expect(page.locator("#read-as code")).to_have_text(typed)
                     expect(page.locator("#draft-status")).to_contain_text("Saved")
