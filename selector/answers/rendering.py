@@ -48,7 +48,10 @@ def render_view(view: View) -> str:
         return ":".join(_grouped(part, _POWER) for part in view.parts)
     if isinstance(view, Clock):
         hours, rest = divmod(view.seconds, 3600)
-        return f"{hours}:{rest // 60:02}" + (f":{rest % 60:02}" if rest % 60 else "")
+        if view.half:
+            hours = hours % 12 or 12
+        half = f" {view.half}m" if view.half else ""
+        return f"{hours}:{rest // 60:02}" + (f":{rest % 60:02}" if rest % 60 else "") + half
     if isinstance(view, Choice):
         return ", ".join(sorted(view.letters))
     return view.text

@@ -102,17 +102,25 @@ def test_a_file_without_rows_and_a_missing_one_are_said_so(tmp_path, capsys):
             [
                 "read as: 28%",
                 "kind: percent",
-                "warning: Carries a percent sign: 28% is also accepted as 28 and as 0.28.",
+                "warning: Carries a percent sign: as 28% is accepted as 28 and as 0.28, so is this.",
             ],
             0,
         ),
         (
             "It is raining",
-            None,
+            "text",
             ["read as: It is raining", "kind: text", "warning: Prose: only the same words will be accepted."],
             0,
         ),
-        ("proof", None, ["read as: proof", "kind: text", "warning: This is not an answer."], 0),
+        (
+            "North by Northwest",
+            None,
+            ["read as: North by Northwest", "kind: text", "warning: Prose: only the same words will be accepted."],
+            0,
+        ),
+        ("proof", None, ["unreadable: proof", "kind: text", "warning: This is not an answer."], 1),
+        ("12:30 pm", None, ["read as: 12:30 pm", "kind: number"], 0),
+        ("0:05 am", None, ["read as: 12:05 am", "kind: number"], 0),
         (
             "a few",
             "number",
@@ -137,6 +145,51 @@ def test_an_answer_is_read_back(answer, kind, lines, status):
 
     assert read_answer(answer, kind, out) == status
     assert out.getvalue().splitlines() == lines
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "7 or so",
+        "seven or so",
+        "about 5",
+        "between 3 and 5",
+        "I think it's 12",
+        "It depends on x",
+        "no idea, maybe 4",
+        "Proof: assume x is even; then x^2 is even. QED",
+    ],
+)
+def test_prose_is_not_readable(answer):
+    out = io.StringIO()
+
+    assert read_answer(answer, None, out) == 1
+    assert "warning: Prose: only the same words will be accepted.\n" in out.getvalue()
+
+
+@pytest.mark.parametrize("answer", ["\\frac{1}{", "\\sqrt{2", "\\boxed{5", "\\begin{pmatrix}1\\\\2", "5}"])
+def test_latex_that_is_broken_off_is_not_readable(answer):
+    for kind in (None, "expression", "text"):
+        out = io.StringIO()
+
+        assert read_answer(answer, kind, out) == 1
+        assert "warning: Broken off" in out.getvalue()
+
+
+@pytest.mark.parametrize("answer", ["?", "-", "..."])
+def test_punctuation_alone_is_not_readable(answer):
+    assert read_answer(answer, None, io.StringIO()) == 1
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "Evelyn", "Alice and Bob", "red, green, blue", "3 apples and 2 pears", "5 or 6", "x = 3 or x = 4",
+        "E: A polygenic risk score", "2023-01-05", "no solution", "]0, 1[", "\\left\\{1, 2\\right\\}", "{1, 2}", "yes",
+    ],
+)  # fmt: skip
+def test_names_lists_and_regions_stay_readable(answer):
+    assert read_answer(answer, None, io.StringIO()) == 0
 
 
 def test_a_kind_that_does_not_exist_is_refused(capsys):
