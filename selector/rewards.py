@@ -171,11 +171,12 @@ _LONGEST_NUMBER = 300  # digits; a longer one is only compared as text
 
 
 def unwrap(gold: str) -> str:
-    """Return a gold without the dollars that math-verify's own readers need around it."""
+    """Return a gold without the dollars that math-verify's own readers need around it, or a \\boxed{} of its own."""
     gold = gold.strip()
     if len(gold) > 2 and gold[0] == gold[-1] == "$" and "$" not in gold[1:-1] and not gold.endswith("\\$"):
-        return gold[1:-1].strip()
-    return gold
+        gold = gold[1:-1].strip()
+    inside = read_boxed(gold)
+    return inside if inside and gold == f"\\boxed{{{inside}}}" else gold
 
 
 def _compare_quickly(gold: str, answer: str, kind: str) -> bool | None:

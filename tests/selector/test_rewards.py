@@ -185,3 +185,8 @@ def test_the_file_loads_without_being_registered_as_a_module() -> None:
     spec.loader.exec_module(module)
 
     assert module.accuracy_reward([boxed("1+x")], answer=["x+1"]) == [1.0]
+
+
+def test_a_gold_that_brings_its_own_box_is_what_stands_in_it():
+    assert check_golds([r"\boxed{5}", r"$\boxed{\frac{1}{2}}$"]) == {}
+    assert accuracy_reward([boxed("5"), boxed("6")], answer=[r"\boxed{5}", r"\boxed{5}"]) == [1.0, 0.0]
