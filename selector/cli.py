@@ -209,6 +209,8 @@ def _check_probe(parser: argparse.ArgumentParser, options: argparse.Namespace) -
     if options.model is None:
         parser.error("--model is missing: a directory, a name, or what the server calls it")
     options.engine = options.engine or "transformers"
+    if options.engine == "openai" and not options.base_url:
+        parser.error("--base-url is missing: the address of the model server, such as http://localhost:8000/v1")
 
 
 def _rank(options: argparse.Namespace) -> int:

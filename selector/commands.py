@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 
 from selector.answers import Grader
 from selector.config import SelectionConfig
-from selector.diversity import PACKAGED_EMBEDDERS, embed, embedder_fingerprint
-from selector.errors import InvalidConfig
+from selector.conformal import THRESHOLDS
+from selector.diversity import PACKAGED_EMBEDDERS, embed, embedder_fingerprint, resolve_embedder
+from selector.errors import InvalidConfig, PoolTooSmall
 from selector.pipeline import Progress, SelectionResult, run_selection
 from selector.probing import Probed, Questions, probe_files, read_question_file
 from selector.progress import StageProgress, StopOnSignal
@@ -97,6 +98,7 @@ def _ask_model(
         _read_questions(options.pool, options, progress, need_answer=False),
         _read_questions(options.calibration, options, progress, need_answer=True),
     ]
+    _check_before_asking(files[0], files[1], options, config)
     probed = _probe(files, options, config, state, progress, stop)
     pool, calibration = probed.votes
     return Evidence(
@@ -116,6 +118,18 @@ def _ask_model(
             ],
         },
     )
+
+
+def _check_before_asking(pool: Questions, calibration: Questions, options: Namespace, config: SelectionConfig) -> None:
+    """Raise what would only come to light after every answer was paid for: too few questions, unfit embeddings."""
+    n_pool = len(pool.rows)
+    if n_pool < config.budget:
+        raise PoolTooSmall(n_eligible=n_pool, n_questions=n_pool, budget=config.budget)
+    THRESHOLDS[config.quantile](np.zeros(len(calibration.rows)), config.alpha_fraction)
+    if options.embeddings:
+        _load_embeddings(options.embeddings, n_pool, pool.numbers)
+    elif options.embedder or STRATEGIES[config.strategy].uses_clusters:
+        resolve_embedder(options.embedder or next(iter(PACKAGED_EMBEDDERS)))
 
 
 def probe(options: Namespace, progress: StageProgress, stop: StopOnSignal) -> int:
@@ -192,6 +206,8 @@ def _read_questions(path: str, options: Namespace, progress: StageProgress, *, n
         path, mapping=dict(options.map or []), need_answer=need_answer, repair=options.repair
     )
     _say_first(progress, [f"{path}, line {row.line}: {row.message}" for row in questions.rejected], "could not be used")
+    warnings = [f"{path}, line {row.line}: {warning}" for row in questions.rows for warning in row.warnings]
+    _say_first(progress, warnings, "were read with a warning")
     return questions
 
 

@@ -78,10 +78,11 @@ class ModelNotFound(EngineError):
 
     code = "model_not_found"
 
-    def __init__(self, *, model: str, where: str, available: str = "") -> None:
-        self.model, self.where, self.available = model, where, available
+    def __init__(self, *, model: str, where: str, available: str = "", reason: str = "") -> None:
+        self.model, self.where, self.available, self.reason = model, where, available, reason
         hint = f" Available there: {available}." if available else ""
-        super().__init__(f"No model {model!r} at {where}.{hint} Check the name and the revision.")
+        because = f" ({reason.rstrip('. ')})" if reason else ""
+        super().__init__(f"No model {model!r} at {where}{because}.{hint} Check the name and the revision.")
 
 
 class TokenizerNotFound(EngineError):

@@ -305,7 +305,10 @@ def _clusters(
         distances = None if embeddings is None else distances_to_centres(embeddings, labels)
         return labels, distances, {"n": n, "source": "given"}
     if embeddings is None:
-        wanted = f"given: strategy {strategy.key} picks from clusters, and the questions bring none"
+        wanted = (
+            f"given, since strategy {strategy.key} picks from clusters and the questions bring none; "
+            "or name an embedder, or take a strategy without clusters (v2)"
+        )
         raise InvalidConfig("embeddings", None, wanted)
     n = config.n_clusters or strategy.n_clusters(config.budget)
     uids = [question.uid for question in votes]

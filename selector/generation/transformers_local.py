@@ -60,7 +60,9 @@ class TransformersEngine:
             loaded: torch.nn.Module = AutoModelForCausalLM.from_pretrained(path, revision=revision, dtype=dtype)
         except (OSError, ValueError) as error:
             where = "this directory" if Path(path).is_dir() else "this machine or the model hub"
-            raise ModelNotFound(model=model, where=where, available=str(error).splitlines()[0]) from error
+            is_path = path.startswith(("/", ".", "~")) and not Path(path).exists()
+            reason = "there is no such directory" if is_path else str(error).splitlines()[0]
+            raise ModelNotFound(model=model, where=where, reason=reason) from error
         self._model: PreTrainedModel = loaded.to(device).eval()  # type: ignore[assignment]
         self._path, self._name, self._batch_size = path, model_name(model), batch_size
         self._generation_config = load_generation_config(path, revision)

@@ -277,3 +277,44 @@ def test_probing_with_other_settings_is_noticed_later(folder, capsys):
 
     assert status == 1
     assert "Generate both with the same model and settings" in errors(capsys)[0]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--budget", "31"], "assay: The pool has 30 questions, 30 of them eligible; the budget asks for 31."),
+        (["--alpha", "0.01"], "assay: The calibration set has 20 questions; alpha = 0.01 needs at least 99."),
+        (["--embeddings", "nowhere.npy"], "assay: --embeddings is 'nowhere.npy'; it must be a .npy file"),
+    ],
+)
+def test_what_cannot_succeed_is_refused_before_the_model_is_asked(folder, capsys, options, message):
+    assert rank(folder, *options) == 1
+
+    assert errors(capsys)[0].startswith(message)
+    assert not (folder / "state" / "completions.jsonl").exists() or n_stored(folder) == 0
+
+
+def test_an_answer_that_is_left_out_is_named(folder, capsys):
+    row = '{"problem": "How many?", "answer": true}\n'
+    (folder / "odd.jsonl").write_text(row)
+
+    assert main(["probe", str(folder / "odd.jsonl"), "--engine", "scripted", "--model", "any", *N_ANSWERS,
+                 "--out", str(folder / "votes.jsonl")]) == 0  # fmt: skip
+
+    assert "odd.jsonl, line 1: the answer was left out: Column “answer” is true" in capsys.readouterr().err
+
+
+def test_a_model_that_does_not_exist_is_named_with_the_reason(folder, capsys):
+    assert rank(folder, "--engine", "transformers", "--model", str(folder / "nowhere")) == 1
+
+    (line,) = errors(capsys)
+    assert f"No model '{folder / 'nowhere'}' at" in line
+    assert "(there is no such directory)" in line
+
+
+def test_a_server_without_an_address_is_wrong_usage(folder, capsys):
+    with pytest.raises(SystemExit) as stopped:
+        rank(folder, "--engine", "openai")
+
+    assert stopped.value.code == 2
+    assert "--base-url is missing" in capsys.readouterr().err
