@@ -258,7 +258,8 @@ def _embeddings(
     pool, config = evidence.pool, evidence.config
     if options.embeddings:
         found = _load_embeddings(options.embeddings, len(pool), evidence.numbers)
-        return found, f"file:{hashlib.sha256(found.tobytes()).hexdigest()[:16]}"
+        in_order = found[sorted(range(len(pool)), key=lambda row: pool[row].uid)]  # whatever order the rows came in
+        return found, f"file:{hashlib.sha256(in_order.tobytes()).hexdigest()[:16]}"
     brings_clusters = any(question.cluster is not None for question in pool)
     if not STRATEGIES[config.strategy].uses_clusters or (brings_clusters and not options.embedder):
         return None, ""

@@ -28,7 +28,8 @@ def read_parquet_rows(stream: BinaryIO, *, limits: Limits) -> Iterator[Row | Rej
     try:
         file = pq.ParquetFile(stream, buffer_size=1 << 20)
     except (pa.ArrowException, OSError, ValueError) as error:
-        yield RejectedRow(1, "parquet_unreadable", f"Not a readable Parquet file: {excerpt(str(error), 200)}.")
+        message = f"Not a readable Parquet file: {excerpt(str(error), 200)}. Write it again, or as JSONL or CSV."
+        yield RejectedRow(1, "parquet_unreadable", message)
         return
     if problem := _too_large(file, limits):
         yield problem
