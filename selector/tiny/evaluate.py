@@ -4,89 +4,48 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from pathlib import Path
-from typing import Any
 
-import torch
-from transformers import AutoModelForCausalLM, AutoTokenizer
-
+from selector.generation import Completion, CompletionKind, Prompt, Request, SamplingSettings, open_engine
+from selector.progress import StageProgress
 from selector.rewards import accuracy_reward
 from selector.tiny import MODEL_DIR
 from selector.tiny.questions import FAMILIES, TinyQuestion, demo_sets
 
 N_ROLLOUTS = 8
 MAX_NEW_TOKENS = 80
-BATCH_SIZE = 300  # sequences generated together
-
-
-def load_model(directory: Path = MODEL_DIR) -> tuple[Any, Any]:
-    """Return model (float32, on the CPU) and tokenizer."""
-    model = AutoModelForCausalLM.from_pretrained(directory, dtype=torch.float32).eval()
-    return model, AutoTokenizer.from_pretrained(directory)
-
-
-@torch.inference_mode()
-def answer_questions(
-    model: Any,
-    tokenizer: Any,
-    texts: Sequence[str],
-    *,
-    n_rollouts: int,
-    temperature: float = 1.0,
-    on_progress: Callable[[int], None] = lambda n_done: None,
-) -> list[list[str]]:
-    """Return ``n_rollouts`` completions of each question; temperature 0 is greedy. Uses torch's global generator.
-
-    ``on_progress`` hears how many questions are done after each batch.
-    """
-    completions: list[list[str]] = [[] for _ in texts]
-    by_length = sorted(range(len(texts)), key=lambda i: len(texts[i]))
-    n_together = max(1, BATCH_SIZE // n_rollouts)
-    sampling = {"do_sample": True, "temperature": temperature, "top_k": 0} if temperature else {"do_sample": False}
-    for start in range(0, len(by_length), n_together):
-        batch = by_length[start : start + n_together]
-        inputs = tokenizer.apply_chat_template(
-            [[{"role": "user", "content": texts[i]}] for i in batch],
-            add_generation_prompt=True,
-            padding=True,
-            return_tensors="pt",
-            return_dict=True,
-        )
-        made = model.generate(**inputs, **sampling, num_return_sequences=n_rollouts, max_new_tokens=MAX_NEW_TOKENS)
-        decoded = tokenizer.batch_decode(made[:, inputs["input_ids"].shape[1] :], skip_special_tokens=True)
-        for row, i in enumerate(batch):
-            completions[i] = decoded[row * n_rollouts : (row + 1) * n_rollouts]
-        on_progress(start + len(batch))
-    return completions
+SETTINGS = SamplingSettings(temperature=1.0, max_tokens=MAX_NEW_TOKENS, probe_max_tokens=16)
 
 
 def accuracies(
-    model: Any,
-    tokenizer: Any,
+    directory: Path,
     questions: Sequence[TinyQuestion],
     *,
-    n_rollouts: int = N_ROLLOUTS,
-    temperature: float = 1.0,
+    greedy: bool = False,
     seed: int = 0,
-    on_progress: Callable[[int], None] = lambda n_done: None,
+    show: Callable[[int, int], None] = lambda done, total: None,
 ) -> list[float]:
-    """Return the share of right rollouts of each question."""
-    torch.manual_seed(seed)
-    completions = answer_questions(
-        model,
-        tokenizer,
-        [question.text for question in questions],
-        n_rollouts=n_rollouts,
-        temperature=temperature,
-        on_progress=on_progress,
-    )
+    """Return the share of each question's rollouts that are right: of 8 sampled ones, or of the greedy one.
+
+    ``show`` hears how many of how many completions are made.
+    """
+    kind, n_rollouts = (CompletionKind.TRAJECTORY, 1) if greedy else (CompletionKind.OUTCOME, N_ROLLOUTS)
+    prompts = [Prompt(str(number), question.text) for number, question in enumerate(questions)]
+    requests = [Request(prompt, kind, index) for prompt in prompts for index in range(n_rollouts)]
+    texts: list[list[str]] = [[] for _ in questions]
+    with closing(open_engine("transformers", model=str(directory), instruction="")) as engine:
+        for done, completion in enumerate(engine.complete(requests, SETTINGS, seed), start=1):
+            if isinstance(completion, Completion):
+                texts[int(completion.uid)].append(completion.text)
+            show(done, len(requests))
     return [
-        sum(accuracy_reward(texts, answer=[question.answer] * n_rollouts)) / n_rollouts
-        for question, texts in zip(questions, completions, strict=True)
+        sum(accuracy_reward(rollouts, answer=[question.answer] * n_rollouts)) / n_rollouts
+        for question, rollouts in zip(questions, texts, strict=True)
     ]
 
 
-def _table(questions: Sequence[TinyQuestion], shares: Sequence[float]) -> str:
+def _table_row(questions: Sequence[TinyQuestion], shares: Sequence[float]) -> str:
     by_family = [
         [share for question, share in zip(questions, shares, strict=True) if question.family == family]
         for family in FAMILIES
@@ -97,11 +56,14 @@ def _table(questions: Sequence[TinyQuestion], shares: Sequence[float]) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description="Measure assay-tiny on its held-out questions.")
     parser.add_argument("--model", type=Path, default=MODEL_DIR)
-    model, tokenizer = load_model(parser.parse_args().model)
+    directory = parser.parse_args().model
     questions = demo_sets()["held_out"]
+    with StageProgress() as progress:
+        sampled = accuracies(directory, questions, show=lambda done, total: progress("sampled", done, total))
+        greedy = accuracies(directory, questions, greedy=True)
     print(" | ".join(["", *FAMILIES, "all"]))
-    print("greedy | " + _table(questions, accuracies(model, tokenizer, questions, n_rollouts=1, temperature=0.0)))
-    print("mean of 8 | " + _table(questions, accuracies(model, tokenizer, questions)))
+    print("greedy | " + _table_row(questions, greedy))
+    print("mean of 8 | " + _table_row(questions, sampled))
 
 
 if __name__ == "__main__":
