@@ -10,6 +10,7 @@ import importlib.util
 import os
 import sys
 import tempfile
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -128,6 +129,7 @@ def main() -> int:
     parser.add_argument("--least-gain", type=float, default=LEAST_GAIN)
     options = parser.parse_args()
 
+    warnings.simplefilter("ignore", FutureWarning)  # TRL's and transformers' to each other
     transformers.utils.logging.set_verbosity_error()
     transformers.utils.logging.disable_progress_bar()
     datasets.utils.logging.disable_progress_bar()
