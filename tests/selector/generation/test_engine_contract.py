@@ -25,9 +25,7 @@ LONG = Prompt(uid="long", text="Compute " + "+".join(["17"] * 300) + ".")
 TRAJECTORY, PROBE, OUTCOME = CompletionKind.TRAJECTORY, CompletionKind.PROBE, CompletionKind.OUTCOME
 
 
-VLLM = pytest.param(
-    "openai", marks=[pytest.mark.engines, pytest.mark.slow, pytest.mark.timeout(600), pytest.mark.xdist_group("vllm")]
-)
+VLLM = pytest.param("openai", marks=[pytest.mark.vllm, pytest.mark.slow, pytest.mark.timeout(600)])
 
 
 @pytest.fixture(scope="module", params=["scripted", "transformers", VLLM])
