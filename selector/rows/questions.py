@@ -92,7 +92,7 @@ def _answer(row: Row, columns: Columns, after: str, need_answer: bool, repair: b
         raise UnusableValue(
             "missing_answer",
             f"{where} in this row (it has: {_names(row)}). A calibration question needs its answer; "
-            "fill it in or name the column with --map answer=COLUMN.",
+            "fill it in, or say which column holds it (on the command line: --map answer=COLUMN).",
         )
     value = _sound(value, column or columns.question, repair, is_maths=len(value) < 100)
     return _final_answer(value, column, is_worked=not column or "solution" in column.casefold())

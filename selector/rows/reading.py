@@ -199,6 +199,6 @@ def _no_question_column(names: list[str], first: list[Row | RejectedRow]) -> Rej
         line,
         "missing_question_column",
         f"No column holds the question. Found: {shown}. Wanted: one of {', '.join(FIELDS['question'])}. "
-        f"Name it with --map question=COLUMN.",
+        "Say which column it is (on the command line: --map question=COLUMN).",
         shown,
     )
