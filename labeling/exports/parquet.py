@@ -11,6 +11,12 @@ import pyarrow.parquet as pq
 
 ROWS_PER_GROUP = 1000
 MESSAGES = pa.list_(pa.struct([pa.field("role", pa.string()), pa.field("content", pa.string())]))
+PROVENANCE = (  # the fields of contract.Provenance
+    pa.field("set_size", pa.int64()),
+    pa.field("pass_rate", pa.float64()),
+    pa.field("n_annotations", pa.int64()),
+    pa.field("adjudicated", pa.bool_()),
+)
 
 
 def parquet_bytes(rows: Sequence[Mapping[str, Any]], schema: pa.Schema) -> bytes:

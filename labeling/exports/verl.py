@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 
 import pyarrow as pa
 
 from labeling.exports.contract import CanonicalRow, ExportSettings
-from labeling.exports.parquet import MESSAGES, columns_of, parquet_bytes
+from labeling.exports.parquet import MESSAGES, PROVENANCE, columns_of, parquet_bytes
 
 SCHEMA = pa.schema(
     [
@@ -23,10 +24,7 @@ SCHEMA = pa.schema(
                     pa.field("index", pa.int64()),
                     pa.field("uid", pa.string()),
                     pa.field("answer_kind", pa.string()),
-                    pa.field("set_size", pa.int64()),
-                    pa.field("pass_rate", pa.float64()),
-                    pa.field("n_annotations", pa.int64()),
-                    pa.field("adjudicated", pa.bool_()),
+                    *PROVENANCE,
                 ]
             ),
         ),
@@ -52,10 +50,7 @@ def files(rows: Sequence[CanonicalRow], settings: ExportSettings) -> dict[str, b
                 "index": index,
                 "uid": row.uid,
                 "answer_kind": row.answer_kind,
-                "set_size": row.provenance.set_size,
-                "pass_rate": row.provenance.pass_rate,
-                "n_annotations": row.provenance.n_annotations,
-                "adjudicated": row.provenance.adjudicated,
+                **asdict(row.provenance),
             },
         }
         for index, row in enumerate(rows)
