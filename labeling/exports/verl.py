@@ -50,8 +50,8 @@ def files(rows: Sequence[CanonicalRow], settings: ExportSettings) -> dict[str, b
                 "index": index,
                 "uid": row.uid,
                 "answer_kind": row.answer_kind,
-                **asdict(row.provenance),
-            },
+            }
+            | asdict(row.provenance),
         }
         for index, row in enumerate(rows)
     ]
