@@ -43,6 +43,19 @@ class PoolTooSmall(SelectorError):
         )
 
 
+class MissingEvidence(SelectorError):
+    """A strategy was run without something it cannot do without."""
+
+    code = "missing_evidence"
+
+    def __init__(self, *, strategy: str, need: str, how_to_get: str) -> None:
+        self.strategy, self.need, self.how_to_get = strategy, need, how_to_get
+        super().__init__(
+            f"Strategy {strategy!r} needs {need.replace('_', ' ')}, and there is none here. "
+            f"Give {how_to_get}, or take another strategy."
+        )
+
+
 class FingerprintMismatch(SelectorError):
     """Pool and calibration answers were generated with different settings, so the threshold would mean nothing."""
 
@@ -109,6 +122,16 @@ class EngineUnavailable(EngineError):
             f"The model server at {where} did not answer: {reason}. "
             "Start it or check the address; everything answered so far is kept, so run the same command again."
         )
+
+
+class InternalsUnavailable(EngineError):
+    """A model does not show, or not in usable numbers, what happens inside it."""
+
+    code = "internals_unavailable"
+
+    def __init__(self, *, what: str, where: str, reason: str) -> None:
+        self.what, self.where, self.reason = what, where, reason
+        super().__init__(f"No {what} from {where}: {reason}.")
 
 
 class MissingCompletions(SelectorError):
