@@ -49,7 +49,7 @@ class Evidence:
 
 def rank(options: Namespace, progress: StageProgress, stop: StopOnSignal) -> int:
     """Rank a pool from recorded votes or with a model, and write picks and report. Raises SelectorError."""
-    _check_writable(options.out, options.report, options.scores)
+    check_writable(options.out, options.report, options.scores)
     config = _config(options)
 
     def advance(stage: str, done: int, total: int) -> None:
@@ -134,7 +134,7 @@ def _check_before_asking(pool: Questions, calibration: Questions, options: Names
 
 def probe(options: Namespace, progress: StageProgress, stop: StopOnSignal) -> int:
     """Ask the model about every question of a file and write a votes file. Raises SelectorError."""
-    _check_writable(options.out)
+    check_writable(options.out)
     config = SelectionConfig.preset(budget=1, n_outcomes=options.outcomes, n_probes=options.probes, seed=options.seed)
     with State(options.state or f"{options.out}.state") as state:
         questions = _read_questions(options.pool, options, progress, need_answer=False)
@@ -145,7 +145,7 @@ def probe(options: Namespace, progress: StageProgress, stop: StopOnSignal) -> in
     return 0
 
 
-def _check_writable(*paths: str | None) -> None:
+def check_writable(*paths: str | None) -> None:
     """Raise InvalidConfig for an output that could not be written, before anything is paid for."""
     for path in filter(None, paths):
         folder = Path(path).absolute().parent
@@ -301,8 +301,11 @@ def _write(result: SelectionResult, report: dict[str, Any], options: Namespace, 
     write_atomically(options.out, (_line(pick.to_json()) for pick in result.picks))
     for warning in report["warnings"]:
         progress.say(f"Warning: {warning['message']}")
-    q_hat = "infinite" if report["q_hat_infinite"] else f"{report['q_hat']:.4f}"
-    progress.say(f"Threshold {q_hat} at alpha {report['alpha']:g}. Wrote {len(result.picks)} picks to {options.out}.")
+    threshold = "No calibration set, so no threshold"
+    if result.calibration is not None:
+        q_hat = "infinite" if report["q_hat_infinite"] else f"{report['q_hat']:.4f}"
+        threshold = f"Threshold {q_hat} at alpha {report['alpha']:g}"
+    progress.say(f"{threshold}. Wrote {len(result.picks)} picks to {options.out}.")
 
 
 def _score_rows(result: SelectionResult) -> list[dict[str, object]]:
