@@ -183,3 +183,42 @@ class StateMismatch(SelectorError):
             f"The answers in {path} were generated with other settings ({differences}). "
             "Use the same settings again, or another --state."
         )
+
+
+class UnknownQuestion(SelectorError):
+    """A reward or a prior names a question that the curriculum does not have."""
+
+    code = "unknown_question"
+
+    def __init__(self, *, uid: str, n_questions: int) -> None:
+        self.uid, self.n_questions = uid, n_questions
+        super().__init__(
+            f"No question {uid!r} among the {n_questions} of this curriculum. "
+            "Report rewards under the uids the curriculum was made with."
+        )
+
+
+class CurriculumMismatch(SelectorError):
+    """A saved state belongs to another curriculum, or to one with other settings."""
+
+    code = "curriculum_mismatch"
+
+    def __init__(self, *, differences: str) -> None:
+        self.differences = differences
+        super().__init__(
+            f"The saved state does not fit this curriculum ({differences}). "
+            "Make the curriculum with the settings the state was saved with, or start without the state."
+        )
+
+
+class RewardLogChanged(SelectorError):
+    """A reward log is no longer the file that was read before: it was cut or replaced."""
+
+    code = "reward_log_changed"
+
+    def __init__(self, *, path: str, offset: int, found: str) -> None:
+        self.path, self.offset, self.found = path, offset, found
+        super().__init__(
+            f"{path} was read up to byte {offset} before, and now {found}: it was cut or replaced. "
+            "Put the old file back, or delete the snapshot to count this file from its beginning."
+        )
