@@ -68,6 +68,16 @@ class TransformersEngine:
         self._generation_config = load_generation_config(path, revision)
         self._layout = TokenLayout(tokenizer, instruction, extra_eos_ids=end_ids(self._generation_config))
 
+    @property
+    def model(self) -> PreTrainedModel:
+        """The model itself, for reading what happens inside it."""
+        return self._model
+
+    @property
+    def layout(self) -> TokenLayout:
+        """How questions become token ids."""
+        return self._layout
+
     @cached_property
     def _weights(self) -> str:
         """Name the weights: the hub's commit, or a hash of the files of a local directory."""
