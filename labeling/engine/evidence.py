@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 
-from labeling.models import CalibrationItem, Question, RecordedVotes, StoredCompletion
+from labeling.models import CalibrationItem, Question, RecordedVotes, SelectionRun, StoredCompletion
+from selector.errors import MissingCompletions
 from selector.generation.contract import Completion, CompletionKind
 from selector.generation.store import Key
 from selector.report import count_tokens
@@ -83,16 +84,38 @@ def votes_from_completions(
     *,
     n_outcomes: int,
     n_probes: int,
+    skip_missing: bool = False,
 ) -> list[QuestionVotes]:
-    """Read every row's votes from its stored completions. Raises MissingCompletions."""
+    """Read every row's votes from its stored completions. Raises MissingCompletions.
+
+    ``skip_missing`` leaves out the rows that lack some instead: deleted since, to save room.
+    """
     answers: dict[str, QuestionVotes] = {}
     for chunk in _chunks({row.fingerprint for row in rows}):
         completions = defaultdict(list)
         for completion in store.load(chunk):
             completions[completion.uid].append(completion)
         for fingerprint in chunk:
-            answers[fingerprint] = votes_of(fingerprint, completions[fingerprint], n_outcomes, n_probes)
-    return [_with_row(answers[row.fingerprint], row, store.fingerprint) for row in rows]
+            try:
+                answers[fingerprint] = votes_of(fingerprint, completions[fingerprint], n_outcomes, n_probes)
+            except MissingCompletions:
+                if not skip_missing:
+                    raise
+    return [_with_row(answers[row.fingerprint], row, store.fingerprint) for row in rows if row.fingerprint in answers]
+
+
+def stored_votes(run: SelectionRun, rows: Rows) -> list[QuestionVotes]:
+    """Return the votes that a run's answers amount to, of those rows whose answers are still stored."""
+    if run.policy_model_id is None:
+        found = recorded_votes(rows, run.generation_fingerprint)
+        return [found[row.uid] for row in rows if row.uid in found]
+    return votes_from_completions(
+        rows,
+        DatabaseCompletionStore(run.generation_fingerprint, nullcontext),
+        n_outcomes=run.config["n_outcomes"],
+        n_probes=run.config["n_probes"],
+        skip_missing=True,
+    )
 
 
 def recorded_votes(rows: Rows, generation_fingerprint: str) -> dict[str, QuestionVotes]:
