@@ -139,6 +139,11 @@ class Curriculum(ABC):
         """Return the uids of the current batch that are to be trained on: here all."""
         return list(self._batch)
 
+    @property
+    def rollouts_spent(self) -> int:
+        """Rewards reported since the start, with those that were missing and those of questions dropped again."""
+        return int(self.beliefs.n_rollouts.sum()) + self.beliefs.n_missing
+
     def draw_candidates(self, k: int) -> NDArray[np.intp]:
         """Return rows in a uniformly random order, so that a stable sort decides ties at random."""
         ratio = getattr(self.settings, "candidate_ratio", None)

@@ -42,10 +42,10 @@ class RewardEvent:
 
     @classmethod
     def from_line(cls, line: bytes) -> RewardEvent:
-        """Read a line back. Raises ValueError for anything that is no event."""
+        """Read a line back; it may say more than an event needs. Raises ValueError for anything that is no event."""
         row: Any = json.loads(line)
-        if not isinstance(row, dict) or set(row) != {"id", "uid", "rewards", "step"}:
-            raise ValueError("not an object of id, uid, rewards and step")
+        if not isinstance(row, dict) or not {"id", "uid", "rewards", "step"} <= set(row):
+            raise ValueError("not an object with id, uid, rewards and step")
         identity, uid, rewards, step = row["id"], row["uid"], row["rewards"], row["step"]
         if not isinstance(identity, str) or not identity or not isinstance(uid, str):
             raise ValueError("id and uid must be text")
@@ -126,7 +126,7 @@ class RewardLog:
 
     def fingerprint(self, offset: int) -> str:
         """Return a hash of the bytes just before an offset, by which the file is known again."""
-        if offset == 0:
+        if offset == 0 or not self.path.exists():
             return ""
         with self._locked(os.O_RDONLY, fcntl.LOCK_SH) as file:
             start = max(0, offset - TAIL_BYTES)

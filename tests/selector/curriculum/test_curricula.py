@@ -98,24 +98,24 @@ def test_a_restarted_trainer_goes_on_as_if_nothing_had_happened(key):
 
 @every_curriculum
 def test_a_trainer_restarted_in_the_middle_of_a_batch_goes_on(key):
-    def halves(curriculum):
+    def begin(curriculum):
         batch = curriculum.propose(6)
         for uid in batch[:3]:
             curriculum.observe(uid, [1.0] * 8, 0)
-        yield curriculum
-        for uid in batch[3:]:
+        return batch[3:]
+
+    def finish(curriculum, rest):
+        for uid in rest:
             curriculum.observe(uid, [1.0, 0.0], 0)
-        yield curriculum.refill(), curriculum.kept(), curriculum.propose(6)
+        return curriculum.refill(), curriculum.kept(), curriculum.propose(6)
 
-    whole = list(halves(CURRICULA[key](UIDS, seed=2)))[-1]
-    stopped = CURRICULA[key](UIDS, seed=2)
-    batch = next(halves(stopped)).kept() and stopped.state_dict()["batch"]
-    resumed = CURRICULA[key](UIDS, seed=2)
+    whole, stopped, resumed = (CURRICULA[key](UIDS, seed=2) for _ in range(3))
+    expected = finish(whole, begin(whole))
+
+    rest = begin(stopped)
     resumed.load_state_dict(json.loads(json.dumps(stopped.state_dict())))
-    for uid in batch[3:]:
-        resumed.observe(uid, [1.0, 0.0], 0)
 
-    assert (resumed.refill(), resumed.kept(), resumed.propose(6)) == whole
+    assert finish(resumed, rest) == expected
 
 
 @every_curriculum
