@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from selector.config import PRESETS, RULES
 from selector.errors import SelectorError, Stopped
 from selector.strategies import STRATEGIES
+from selector.variance_command import add_variance
 
 ENGINES = ("transformers", "openai", "scripted")
 
@@ -18,6 +19,7 @@ Find the questions whose answers are worth paying for.
 
   rank    which questions of a pool to have answered, from a model or from recorded answers
   probe   only ask the model, and record its answers for later
+  variance  which questions a model is sometimes right on, from scored runs
   grade   compare answers with gold answers
   read    what a trainer's grader reads in an answer
 """
@@ -85,9 +87,10 @@ def build_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="assay", description=DESCRIPTION, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    commands = parser.add_subparsers(dest="command", required=True, metavar="{rank,probe,grade,read}")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="{rank,probe,variance,grade,read}")
     _add_rank(commands)
     _add_probe(commands)
+    add_variance(commands)
 
     grade = commands.add_parser("grade", help="compare answers with gold answers")
     grade.add_argument("cases", metavar="CASES.jsonl", help="rows with gold, answer and, if known, kind")
