@@ -3,18 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
+from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 
 from labeling.engine.answers import answer_clusters, policy_of
-from labeling.engine.evidence import DatabaseCompletionStore, QuestionVotes, recorded_votes, votes_from_completions
+from labeling.engine.evidence import stored_votes
 from labeling.models import Question, SelectionRun
 from selector import rewards
 from selector.answers import GRADER_VERSION
-from selector.errors import MissingCompletions
 
-__all__ = ["GRADER_VERSION", "RewardFileChecks", "pass_rates", "rewards_source", "versions"]
+__all__ = [
+    "GRADER_VERSION",
+    "RewardFileChecks",
+    "RolloutCounts",
+    "pass_rates",
+    "rewards_source",
+    "rollout_counts",
+    "versions",
+]
+
+
+@dataclass(frozen=True)
+class RolloutCounts:
+    """Of one question's stored rollouts: how many there are, could be read, and gave the gold answer."""
+
+    n: int
+    n_readable: int
+    n_right: int
 
 
 class RewardFileChecks:
@@ -47,26 +63,20 @@ def pass_rates(run: SelectionRun, golds: Mapping[Question, str]) -> dict[str, fl
 
     Left out are questions without a readable rollout or without stored answers.
     """
-    votes = _votes(run, list(golds))
+    counts = rollout_counts(run, golds)
+    return {uid: count.n_right / count.n_readable for uid, count in counts.items() if count.n_readable}
+
+
+def rollout_counts(run: SelectionRun, golds: Mapping[Question, str]) -> dict[str, RolloutCounts]:
+    """Return, by uid, what a run's stored rollouts gave; questions without stored answers are left out."""
     policy = policy_of(run.pool)
-    rates = {}
+    counts = {}
+    votes = {each.uid: each for each in stored_votes(run, list(golds))}
     for question, gold in golds.items():
-        answers = [answer for answer in votes[question.uid].outcome_answers if answer] if question.uid in votes else []
-        if answers:
-            classes = answer_clusters([gold, *answers], kind=question.answer_kind, policy=policy)
-            rates[question.uid] = classes[1:].count(classes[0]) / len(answers)
-    return rates
-
-
-def _votes(run: SelectionRun, questions: list[Question]) -> dict[str, QuestionVotes]:
-    if run.policy_model is None:
-        return recorded_votes(questions, run.generation_fingerprint)
-    store = DatabaseCompletionStore(run.generation_fingerprint, nullcontext)
-    counts = {name: run.config[name] for name in ("n_outcomes", "n_probes")}
-    found = {}
-    for question in questions:
-        try:
-            found[question.uid] = votes_from_completions([question], store, **counts)[0]
-        except MissingCompletions:  # deleted since, to save room: the rate is not known
+        if question.uid not in votes:
             continue
-    return found
+        rollouts = votes[question.uid].outcome_answers
+        readable = [answer for answer in rollouts if answer]
+        gold_class, *classes = answer_clusters([gold, *readable], kind=question.answer_kind, policy=policy)
+        counts[question.uid] = RolloutCounts(len(rollouts), len(readable), classes.count(gold_class))
+    return counts

@@ -1,3 +1,5 @@
+from labeling.models.comparisons import Comparison
+from labeling.models.curricula import BeliefPoint, Curriculum, Proposal, RewardEvent
 from labeling.models.datasets import DatasetSnapshot, Export
 from labeling.models.evidence import (
     Embedding,
@@ -24,16 +26,21 @@ from labeling.models.rounds import (
     UnanswerableReason,
 )
 from labeling.models.runs import Pick, QuestionScore, SelectionRun
+from labeling.models.tokens import ApiToken
 
 __all__ = [
     "Adjudication",
     "Annotation",
     "AnswerKind",
+    "ApiToken",
     "AuditEvent",
+    "BeliefPoint",
     "Budget",
     "BudgetUnit",
     "CalibrationItem",
     "CalibrationSet",
+    "Comparison",
+    "Curriculum",
     "DatasetSnapshot",
     "Draft",
     "Embedding",
@@ -47,9 +54,11 @@ __all__ = [
     "Pick",
     "PolicyModel",
     "Pool",
+    "Proposal",
     "Question",
     "QuestionScore",
     "RecordedVotes",
+    "RewardEvent",
     "Role",
     "Round",
     "SelectionRun",

@@ -1,0 +1,236 @@
+"""Curricula: make one for a snapshot, hand questions to a trainer, take in the rewards it reports."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.db import transaction
+
+from labeling import policies
+from labeling.audit import record_event
+from labeling.engine.curricula import OpenCurriculum, curriculum_kinds
+from labeling.engine.exports import rollout_counts
+from labeling.errors import Conflict, EngineFailure, LabelingError
+from labeling.models import (
+    BeliefPoint,
+    Curriculum,
+    DatasetSnapshot,
+    GoldAnswer,
+    Pool,
+    Proposal,
+    Question,
+    RewardEvent,
+    SelectionRun,
+    User,
+)
+
+IDS_PER_QUERY = 500  # SQLite allows few more variables in one query
+
+
+@dataclass(frozen=True)
+class RewardReport:
+    """Rewards as somebody reported them; ``step`` None: the step of the latest proposal."""
+
+    event_id: str
+    uid: str
+    rewards: Sequence[float | None]
+    step: int | None = None
+
+
+@dataclass
+class Received:
+    """What became of the reports of one request. ``rejected``: (position, code, message)."""
+
+    n_accepted: int = 0
+    n_repeated: int = 0
+    rejected: list[tuple[int, str, str]] = field(default_factory=list)
+
+
+def open_curriculum(curriculum: Curriculum) -> OpenCurriculum:
+    """Return the curriculum in memory, with every reward that was taken in."""
+    return OpenCurriculum(
+        curriculum.kind,
+        [row["uid"] for row in curriculum.snapshot.rows],
+        seed=curriculum.seed,
+        options=curriculum.options,
+        prior=curriculum.prior,
+        state=curriculum.state,
+    )
+
+
+@transaction.atomic
+def create_curriculum(
+    *,
+    pool: Pool,
+    snapshot: DatasetSnapshot,
+    kind: str,
+    name: str,
+    by: User | None,
+    seed: int = 0,
+    options: dict[str, Any] | None = None,
+    uses_stored_rollouts: bool = True,
+) -> Curriculum:
+    """Make a curriculum over the questions of a snapshot, whose beliefs start from the pool's stored rollouts.
+
+    Raises LabelingError for a kind that does not exist and a name that is taken, EngineFailure for options that mean
+    nothing.
+    """
+    policies.check_can_manage(pool, by)
+    kinds = [each.key for each in curriculum_kinds()]
+    if kind not in kinds:
+        raise LabelingError(
+            f"There is no curriculum {kind!r}. There are: {', '.join(kinds)}.", code="no_such_curriculum"
+        )
+    name = name.strip()
+    if not name:
+        raise LabelingError("The curriculum has no name. Give it one, such as the training run's.", code="name_missing")
+    if Curriculum.objects.filter(pool=pool, name=name).exists():
+        raise Conflict(f"{pool} has a curriculum {name!r} already. Choose another name.", code="name_taken")
+    curriculum = Curriculum(
+        pool=pool,
+        snapshot=snapshot,
+        kind=kind,
+        name=name,
+        seed=seed,
+        options=options or {},
+        prior=_stored_rollouts(snapshot) if uses_stored_rollouts else {},
+        created_by=by,
+    )
+    curriculum.state = open_curriculum(curriculum).state()  # and so options that mean nothing are refused here
+    curriculum.save()
+    record_event("curriculum.created", target=curriculum, by=by, pool=pool, kind=kind, questions=snapshot.n_rows)
+    return curriculum
+
+
+@transaction.atomic
+def propose(*, curriculum: Curriculum, k: int, by: User | None, idempotency_key: str = "") -> Proposal:
+    """Choose k different questions to roll out now; a key that was used before gets the same questions again.
+
+    Raises EngineFailure when there are no k questions.
+    """
+    policies.check_can_manage(curriculum.pool, by)
+    locked = _locked(curriculum)
+    if idempotency_key:
+        earlier = Proposal.objects.filter(curriculum=locked, idempotency_key=idempotency_key).first()
+        if earlier is not None:
+            return earlier
+    opened = open_curriculum(locked)
+    uids = opened.propose(k)
+    _save_state(locked, opened)
+    return Proposal.objects.create(curriculum=locked, idempotency_key=idempotency_key, uids=uids)
+
+
+@transaction.atomic
+def refill(*, curriculum: Curriculum, by: User | None) -> tuple[list[str], list[str]]:
+    """Return questions to roll out in place of those the curriculum dropped, and those of the batch to train on."""
+    policies.check_can_manage(curriculum.pool, by)
+    locked = _locked(curriculum)
+    opened = open_curriculum(locked)
+    more, kept = opened.refill()
+    _save_state(locked, opened)
+    return more, kept
+
+
+@transaction.atomic
+def observe(*, curriculum: Curriculum, reports: Sequence[RewardReport], by: User | None) -> Received:
+    """Take in rewards. A report whose id came before counts once; one that cannot be is rejected, the others count.
+
+    Requests for one curriculum wait for each other, so that its state holds every stored reward exactly once.
+    """
+    policies.check_can_manage(curriculum.pool, by)
+    locked = _locked(curriculum)
+    opened = open_curriculum(locked)
+    known = _known_ids(locked, [report.event_id for report in reports])
+    latest_step = max(0, locked.proposals.count() - 1)
+    received = Received()
+    new: list[RewardEvent] = []
+    newest_step = _latest_point_step(locked)
+    for position, report in enumerate(reports):
+        if report.event_id in known:
+            received.n_repeated += 1
+            continue
+        step = latest_step if report.step is None else report.step
+        if step > newest_step and new:
+            _save_point(locked, opened, newest_step)
+        try:
+            opened.observe(report.uid, report.rewards, step)
+        except EngineFailure as error:
+            received.rejected.append((position, error.code, error.message))
+            continue
+        newest_step = max(newest_step, step)
+        known.add(report.event_id)
+        new.append(
+            RewardEvent(
+                curriculum=locked,
+                event_id=report.event_id,
+                question_uid=report.uid,
+                step=step,
+                rewards=list(report.rewards),
+            )
+        )
+    if new:
+        RewardEvent.objects.bulk_create(new, batch_size=IDS_PER_QUERY)
+        _save_point(locked, opened, newest_step)
+        _save_state(locked, opened)
+    received.n_accepted = len(new)
+    return received
+
+
+def _locked(curriculum: Curriculum) -> Curriculum:
+    return (
+        Curriculum.objects.select_for_update(no_key=True, of=("self",))
+        .select_related("snapshot", "pool")
+        .get(pk=curriculum.pk)
+    )
+
+
+def _save_state(curriculum: Curriculum, opened: OpenCurriculum) -> None:
+    curriculum.state = opened.state()
+    curriculum.save(update_fields=["state"])
+
+
+def _known_ids(curriculum: Curriculum, ids: Sequence[str]) -> set[str]:
+    found: set[str] = set()
+    for start in range(0, len(ids), IDS_PER_QUERY):
+        some = ids[start : start + IDS_PER_QUERY]
+        found.update(curriculum.events.filter(event_id__in=some).values_list("event_id", flat=True))
+    return found
+
+
+def _latest_point_step(curriculum: Curriculum) -> int:
+    latest = curriculum.points.order_by("-step").first()
+    return latest.step if latest else 0
+
+
+def _save_point(curriculum: Curriculum, opened: OpenCurriculum, step: int) -> None:
+    summary = opened.summary()
+    BeliefPoint.objects.update_or_create(
+        curriculum=curriculum,
+        step=step,
+        defaults={
+            "n_rollouts": summary.n_rollouts,
+            "mean": summary.mean,
+            "variance": summary.variance,
+            "rate_quantiles": summary.rate_quantiles,
+            "evidence_quantiles": summary.evidence_quantiles,
+        },
+    )
+
+
+def _stored_rollouts(snapshot: DatasetSnapshot) -> dict[str, list[int]]:
+    """Return successes and failures by uid, of the rollouts that the questions' runs have stored."""
+    counts: dict[str, list[int]] = {}
+    answers = {row["uid"]: row["answer"] for row in snapshot.rows}
+    by_run: dict[SelectionRun, dict[Question, str]] = {}
+    golds = GoldAnswer.objects.filter(question__pool=snapshot.pool).select_related(
+        "question", "round__run__policy_model", "round__run__pool"
+    )
+    for gold in golds:
+        if gold.question.uid in answers:
+            by_run.setdefault(gold.round.run, {})[gold.question] = answers[gold.question.uid]
+    for run, of_run in by_run.items():
+        for uid, found in rollout_counts(run, of_run).items():
+            counts[uid] = [found.n_right, found.n - found.n_right]
+    return counts
