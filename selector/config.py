@@ -8,6 +8,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from fractions import Fraction
+from math import ceil
 from types import MappingProxyType
 
 from selector.errors import InvalidConfig
@@ -40,6 +41,8 @@ PRESETS: Mapping[str, Mapping[str, object]] = MappingProxyType(
     }
 )
 
+LATER_SETTINGS: Mapping[str, object] = MappingProxyType({"per_cluster": None, "control_share": "0"})
+
 
 @dataclass(frozen=True)
 class SelectionConfig:
@@ -48,7 +51,9 @@ class SelectionConfig:
     ``alpha`` is the miscoverage level as a decimal string, so that ranks are computed exactly; ``lam`` weighs the
     entropy in the nonconformity score. ``n_clusters`` None means one cluster for each pick. ``min_readable`` is the
     share of a question's answers that must be readable for it to be picked. ``exclude_repeats`` keeps pool questions
-    whose text is in the calibration set, or in the pool already, from being picked. ``RULES`` lists the rule switches.
+    whose text is in the calibration set, or in the pool already, from being picked. ``per_cluster`` asks for so many
+    of each cluster (None: as the strategy has it). ``control_share`` of the budget, rounded up, is drawn uniformly at
+    random from the eligible questions; a decimal string. ``RULES`` lists the rule switches.
     Raises InvalidConfig for a value that means nothing.
     """
 
@@ -69,6 +74,8 @@ class SelectionConfig:
     quantile: str = "exact_rank"
     groups: str = "none"
     ties: str = "probes"
+    per_cluster: int | None = None
+    control_share: str = "0"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "alpha", _decimal_text(self.alpha))
@@ -78,10 +85,10 @@ class SelectionConfig:
         _check_whole("n_outcomes", self.n_outcomes, at_least=0)
         _check_whole("n_probes", self.n_probes, at_least=0)
         _check_whole("seed", self.seed, at_least=0)
-        if self.n_outcomes + self.n_probes == 0:
-            raise InvalidConfig("n_outcomes", 0, "at least 1 where there are no probes")
-        if self.n_clusters is not None:
-            _check_whole("n_clusters", self.n_clusters, at_least=1)
+        object.__setattr__(self, "control_share", _share_text(self.control_share))
+        for name in ("n_clusters", "per_cluster"):
+            if (value := getattr(self, name)) is not None:
+                _check_whole(name, value, at_least=1)
         if not 0 <= self.lam < float("inf"):
             raise InvalidConfig("lam", self.lam, "a number from 0")
         if not 0 <= self.min_readable <= 1:
@@ -95,6 +102,12 @@ class SelectionConfig:
 
         if self.strategy not in STRATEGIES:
             raise InvalidConfig("strategy", self.strategy, f"one of {', '.join(STRATEGIES)}")
+        strategy = STRATEGIES[self.strategy]
+        if self.n_outcomes + self.n_probes == 0 and strategy.needs_votes():
+            raise InvalidConfig("n_outcomes", 0, f"at least 1 where there are no probes, for strategy {self.strategy}")
+        if self.per_cluster and not strategy.uses_clusters:
+            wanted = f"left out: strategy {self.strategy} does not pick from clusters"
+            raise InvalidConfig("per_cluster", self.per_cluster, wanted)
 
     @classmethod
     def preset(cls, name: str = "recommended", **overrides: object) -> SelectionConfig:
@@ -108,6 +121,11 @@ class SelectionConfig:
     def alpha_fraction(self) -> Fraction:
         """The miscoverage level as an exact number."""
         return Fraction(self.alpha)
+
+    @property
+    def n_controls(self) -> int:
+        """How many of the budget are drawn at random: ``control_share`` of it, rounded up."""
+        return ceil(Fraction(self.control_share) * self.budget)
 
     def replace(self, **changes: object) -> SelectionConfig:
         """Return a copy with some settings changed, checked again."""
@@ -129,16 +147,32 @@ class SelectionConfig:
         return cls(**dict(data))  # type: ignore[arg-type]
 
     def fingerprint(self) -> str:
-        """Hash every setting: equal fingerprints select equally from equal evidence."""
-        return hashlib.sha256(json.dumps(self.to_json(), sort_keys=True).encode()).hexdigest()[:16]
+        """Hash every setting: equal fingerprints select equally from equal evidence.
+
+        Settings added since the first release count only where they are used, so that earlier fingerprints stand.
+        """
+        settings = {name: value for name, value in self.to_json().items() if LATER_SETTINGS.get(name, ...) != value}
+        return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def _share_text(share: object) -> str:
+    """Return a share from 0 to 1 as plain decimal digits."""
+    exact = _decimal(share)
+    if exact is None or not 0 <= exact <= 1:
+        raise InvalidConfig("control_share", share, "a decimal number from 0 to 1, such as 0.1")
+    return str(int(exact)) if exact.denominator == 1 else _decimal_text(share)
+
+
+def _decimal(value: object) -> Fraction | None:
+    text = str(value).strip() if isinstance(value, str | int | float) and not isinstance(value, bool) else ""
+    is_decimal = re.fullmatch(r"\d*\.?\d+(e-?\d{1,2})?", text, re.ASCII | re.IGNORECASE)
+    return Fraction(text) if is_decimal else None
 
 
 def _decimal_text(alpha: object) -> str:
-    wanted = "a decimal number between 0 and 1, such as 0.1"
-    text = str(alpha).strip() if isinstance(alpha, str | int | float) and not isinstance(alpha, bool) else ""
-    if not re.fullmatch(r"\d*\.?\d+(e-?\d{1,2})?", text, re.ASCII | re.IGNORECASE) or not 0 < Fraction(text) < 1:
-        raise InvalidConfig("alpha", alpha, wanted)
-    exact = Fraction(text)
+    exact = _decimal(alpha)
+    if exact is None or not 0 < exact < 1:
+        raise InvalidConfig("alpha", alpha, "a decimal number between 0 and 1, such as 0.1")
     digits = 1
     while (exact * 10**digits).denominator != 1:
         digits += 1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from selector.config import SelectionConfig
 from selector.conformal import Floats, VoteCounts, scored_chunks
 from selector.errors import PoolTooSmall
+from selector.seeds import question_uniform
 from selector.strategies import PoolScores
 from selector.votes import VoteTable, canonical_order
 
@@ -27,6 +28,9 @@ class PredictedAnswer:
 class Pick:
     """One question worth paying for, and why.
 
+    ``taken_by``: "cluster" (the best of its own), "global_order" (of all the rest), "joint" (a strategy that picks a
+    set) or "control" (drawn at random). ``inclusion_probability``: the chance that a control had of being drawn, exact
+    and equal for every eligible question; None for what was chosen on purpose.
     ``tied_with``: how many other questions of the same comparison (its cluster, or the whole pool for one taken by the
     global order) had the same acquisition score; ``tie_break_reason``: what decided against the next of them.
     """
@@ -39,7 +43,8 @@ class Pick:
     prediction_set: tuple[PredictedAnswer, ...]
     tied_with: int
     tie_break_reason: str
-    taken_by: str  # "cluster" or "global_order"
+    taken_by: str
+    inclusion_probability: float | None = None
 
     def to_json(self) -> dict[str, object]:
         """Return one line of a picks file."""
@@ -53,6 +58,7 @@ class Pick:
             "tied_with": self.tied_with,
             "tie_break_reason": self.tie_break_reason,
             "taken_by": self.taken_by,
+            "inclusion_probability": self.inclusion_probability,
         }
 
 
@@ -80,39 +86,48 @@ def select(
     is_eligible: NDArray[np.bool_],
     per_cluster: int | None,
     config: SelectionConfig,
+    n_picks: int | None = None,
+    is_labeled: NDArray[np.bool_] | None = None,
+    joint: Sequence[int] | None = None,
+    controls: Sequence[int] = (),
 ) -> list[Pick]:
-    """Pick ``config.budget`` questions: the best of each cluster, then the best of the rest.
+    """Pick ``n_picks`` questions (the budget where None): the best of each cluster, the best of the rest, the controls.
 
     The order is the acquisition score, then, known before any rollout is drawn: the set size from the probes alone, the
     number of distinct probe answers, nearness to the centre of the cluster (``distances`` [N]), sha256 of the uid;
-    under ``ties="file_order"`` the row. Each cluster gives ``per_cluster`` or floor(budget / clusters), at least one;
-    of more winners than the budget the best are kept, and what is missing comes from the global order. Picks come best
-    first; in file order they come by cluster, as the published code lists them. Raises PoolTooSmall.
-    """
-    n_eligible = int(np.count_nonzero(is_eligible))
-    if n_eligible < config.budget:
-        raise PoolTooSmall(n_eligible=n_eligible, n_questions=len(scores.table), budget=config.budget)
-    order, tie_breaks = _global_order(scores, acquisition_scores, distances, config)
-    order = order[is_eligible[order]]
-    place = np.empty(len(is_eligible), np.intp)  # a question's place in the global order
-    place[order] = np.arange(len(order))
+    under ``ties="file_order"`` the row. Each cluster gives ``per_cluster`` or floor(picks / clusters), at least one;
+    of more winners than picks the best are kept, and what is missing comes from the global order. Picks come best
+    first; in file order they come by cluster, as the published code lists them.
 
-    by_cluster = order[np.argsort(labels[order], kind="stable")]
-    first_of_cluster = np.searchsorted(labels[by_cluster], labels[by_cluster])
-    place_in_cluster = np.arange(len(by_cluster)) - first_of_cluster
-    quota = per_cluster or max(1, config.budget // len(np.unique(labels)))
-    winners = by_cluster[place_in_cluster < quota]
-    best_first = winners[np.argsort(place[winners])][: config.budget]
-    if config.ties == "file_order":
-        best_first = winners[np.isin(winners, best_first)]
-    others = order[~np.isin(order, best_first)][: config.budget - len(best_first)]
+    Rows with ``is_labeled`` [N] are part of an earlier round: they are never picked and use up their cluster's share.
+    ``joint`` are rows that a strategy chose as a set, taken as they come instead of the best of each cluster.
+    ``controls`` are rows drawn by ``draw_controls``, listed last. Raises PoolTooSmall.
+    """
+    n_picks = config.budget if n_picks is None else n_picks
+    n_eligible = int(np.count_nonzero(is_eligible))
+    if n_eligible < n_picks:
+        raise PoolTooSmall(n_eligible=n_eligible, n_questions=len(scores.table), budget=n_picks)
+    is_control = np.zeros(len(is_eligible), bool)
+    is_control[list(controls)] = True
+    order, tie_breaks = _global_order(scores, acquisition_scores, distances, config)
+    order = order[(is_eligible & ~is_control)[order]]
+    n_chosen = n_picks - len(controls)
+    if joint is None:
+        first = _best_of_clusters(
+            order, labels, is_labeled, per_cluster, n_chosen, in_order=config.ties != "file_order"
+        )
+    else:
+        first = np.array(joint[:n_chosen], np.intp)
+    others = order[~np.isin(order, first)][: n_chosen - len(first)]
 
     picks = []
     chosen = np.zeros(len(is_eligible), bool)
-    chosen[best_first] = chosen[others] = True
-    for rank, row in enumerate([*best_first.tolist(), *others.tolist()], 1):
-        from_cluster = rank <= len(best_first)
-        rivals = order[labels[order] == labels[row]] if from_cluster else order
+    chosen[first] = chosen[others] = True
+    taken = [("cluster" if joint is None else "joint", row) for row in first.tolist()]
+    taken += [("global_order", row) for row in others.tolist()] + [("control", int(row)) for row in controls]
+    for rank, (taken_by, row) in enumerate(taken, 1):
+        is_compared = taken_by in ("cluster", "global_order")
+        rivals = order[labels[order] == labels[row]] if taken_by == "cluster" else order[: len(order) * is_compared]
         tied = rivals[(acquisition_scores[rivals] == acquisition_scores[row]) & (rivals != row)]
         beaten = tied[~chosen[tied]]
         reason = _tie_break_reason(row, int(beaten[0]), tie_breaks) if len(beaten) else ""
@@ -126,10 +141,47 @@ def select(
                 prediction_set=prediction_set(scores.table, row, float(scores.q_hat[row]), config),
                 tied_with=len(tied),
                 tie_break_reason=reason,
-                taken_by="cluster" if from_cluster else "global_order",
+                taken_by=taken_by,
+                inclusion_probability=len(controls) / n_eligible if taken_by == "control" else None,
             )
         )
     return picks
+
+
+def _best_of_clusters(
+    order: NDArray[np.intp],
+    labels: NDArray[np.intp],
+    is_labeled: NDArray[np.bool_] | None,
+    per_cluster: int | None,
+    n_chosen: int,
+    *,
+    in_order: bool,
+) -> NDArray[np.intp]:
+    """Return the rows that clusters give, at most ``n_chosen``, best first or (not ``in_order``) cluster by cluster.
+
+    ``order`` holds the rows that may be picked, best first; ``is_labeled`` [N] rows use up their cluster's share.
+    """
+    place = np.empty(len(labels), np.intp)  # a question's place in the global order
+    place[order] = np.arange(len(order))
+    by_cluster = order[np.argsort(labels[order], kind="stable")]
+    first_of_cluster = np.searchsorted(labels[by_cluster], labels[by_cluster])
+    place_in_cluster = np.arange(len(by_cluster)) - first_of_cluster
+    if is_labeled is not None:
+        numbers, of_row = np.unique(labels, return_inverse=True)
+        place_in_cluster += np.bincount(of_row[is_labeled], minlength=len(numbers))[of_row[by_cluster]]
+    winners = by_cluster[place_in_cluster < (per_cluster or max(1, n_chosen // len(np.unique(labels))))]
+    best_first = winners[np.argsort(place[winners])][:n_chosen]
+    return best_first if in_order else winners[np.isin(winners, best_first)]
+
+
+def draw_controls(uids: Sequence[str], is_eligible: NDArray[np.bool_], n_controls: int, seed: int) -> list[int]:
+    """Draw ``n_controls`` of the eligible rows uniformly without replacement: the lowest of one draw for each uid.
+
+    Whatever the scores say, each eligible question is among them with probability n_controls / eligible.
+    """
+    rows = np.flatnonzero(is_eligible).tolist()
+    rows.sort(key=lambda row: (question_uniform(seed, "control", uids[row]), uids[row]))
+    return rows[:n_controls]
 
 
 def _global_order(

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from math import isinf
+from math import inf, isinf
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -15,13 +15,15 @@ from numpy.typing import NDArray
 from selector.config import SelectionConfig
 from selector.conformal import THRESHOLDS, Floats, group_thresholds
 from selector.diversity import cluster, distances_to_centres
-from selector.errors import FingerprintMismatch, InvalidConfig, PoolTooSmall
-from selector.picking import Pick, answer_scores_of, select
-from selector.strategies import STRATEGIES, PoolScores, Strategy
+from selector.errors import FingerprintMismatch, InvalidConfig, MissingEvidence, PoolTooSmall
+from selector.picking import Pick, answer_scores_of, draw_controls, select
+from selector.strategies import STRATEGIES, Evidence, Need, PoolScores, Strategy
+from selector.strategies.contract import HOW_TO_GET, INTERNAL_NEEDS
 from selector.votes import QuestionVotes, VoteTable, build_table, canonical_order
 
 if TYPE_CHECKING:
     from selector.answers import AnswerPolicy, Grader
+    from selector.internals import Internals
 
 Progress = Callable[[str, int, int], None]
 WHOLE_MEASURES = ("set_size", "set_size_from_probes", "n_probe_answers", "n_readable", "n_distinct")
@@ -125,7 +127,7 @@ class SelectionResult:
     """Picks, what every question measured, and the report (plain JSON values, without tokens and seconds).
 
     ``scores``, ``acquisition_scores``, ``labels`` and ``ineligible`` are aligned with ``scores.table.uids``;
-    ``ineligible`` holds a reason code or "".
+    ``ineligible`` holds a reason code or "". ``calibration`` is None where there was no calibration set.
     """
 
     picks: list[Pick]
@@ -133,7 +135,7 @@ class SelectionResult:
     acquisition_scores: Floats
     labels: NDArray[np.intp]
     ineligible: list[str]
-    calibration: Calibration
+    calibration: Calibration | None
     report: dict[str, object]
 
 
@@ -144,25 +146,32 @@ def run_selection(
     config: SelectionConfig,
     embeddings: NDArray[np.float32] | None = None,
     embedder: str = "",
+    internals: Internals | None = None,
     grader: Grader | None = None,
     policy: AnswerPolicy | None = None,
     ineligible: Mapping[str, str] = MappingProxyType({}),
+    labeled: Collection[str] = (),
     progress: Progress = lambda stage, done, total: None,
 ) -> SelectionResult:
     """Select questions from recorded votes: the one way from evidence to picks.
 
-    ``embeddings`` [N, D] are aligned with ``pool_votes`` and needed where the strategy uses clusters and the votes
-    bring none. ``ineligible`` maps uids that must not be picked to a reason code. ``progress(stage, done, total)`` is
-    called at the start of each stage and within the long ones. Raises CalibrationSetTooSmall, FingerprintMismatch,
-    InvalidConfig, PoolTooSmall.
+    What the strategy does not need may be missing: ``calibration_votes`` may be empty, and the questions of
+    ``pool_votes`` may have no answers at all. ``embeddings`` [N, D] are aligned with ``pool_votes``; ``internals`` has
+    a row for each of their uids, in any order. ``ineligible`` maps uids that must not be picked to a reason code.
+    ``labeled`` uids already have labels: they are not picked, and the picks go on from the set they form (those that
+    are not in the pool count for nothing). ``progress(stage, done, total)`` is called at the start of each stage and
+    within the long ones. Raises MissingEvidence, CalibrationSetTooSmall, FingerprintMismatch, InvalidConfig,
+    PoolTooSmall.
     """
     from selector import report as reporting
 
     strategy = STRATEGIES[config.strategy]()
     _check_embeddings(embeddings, len(pool_votes))
-    _check_counts(pool_votes, calibration_votes, strategy, config)
+    config = _fit_empty_votes(pool_votes, calibration_votes, strategy, config)
+    check_evidence(strategy, available_evidence(pool_votes, calibration_votes, strategy, embeddings, internals))
+    _check_counts(pool_votes, calibration_votes, config)
     generation = _check_fingerprints(pool_votes, calibration_votes)
-    if len(pool_votes) < config.budget:
+    if strategy.n_picks(config.budget, len(pool_votes)) > len(pool_votes):
         raise PoolTooSmall(n_eligible=len(pool_votes), n_questions=len(pool_votes), budget=config.budget)
     if config.ties != "file_order":
         order = canonical_order([question.uid for question in pool_votes])
@@ -173,7 +182,8 @@ def run_selection(
 
     tables = []
     for stage, votes in (("grouping calibration answers", calibration_votes), ("grouping pool answers", pool_votes)):
-        progress(stage, 0, len(votes))
+        if votes:
+            progress(stage, 0, len(votes))
         table = build_table(
             votes,
             grouping=config.grouping,
@@ -186,38 +196,61 @@ def run_selection(
 
     progress("calibrating and scoring", 0, 1)
     groups = _groups(calibration_votes, config)
-    calibration = calibrate(calibration_table, config, groups)
+    calibration = calibrate(calibration_table, config, groups) if calibration_votes else None
     scores = score(pool_table, _q_hats(calibration, pool_votes, config), config)
-    acquisition_scores = strategy.acquisition_scores(scores, config.seed)
-    progress("clustering", 0, 1)
-    labels, distances, clusters = _clusters(pool_votes, embeddings, strategy, config)
-    progress("selecting", 0, 1)
-    reasons = _ineligible(pool_votes, calibration_votes, scores, ineligible, config)
+    taken = None if internals is None else internals.take(pool_table.uids)
+    evidence = Evidence(scores, embeddings, taken)
+    acquisition_scores = strategy.acquisition_scores(evidence, config.seed)
+
+    known = set(labeled)
+    is_labeled = np.array([uid in known for uid in pool_table.uids], bool)
+    reasons = _ineligible(pool_votes, calibration_votes, scores, ineligible, known, config)
     is_eligible = np.array([uid not in reasons for uid in pool_table.uids], bool)
+    n_picks = strategy.n_picks(config.budget, int(np.count_nonzero(is_eligible)))
+    controls = draw_controls(pool_table.uids, is_eligible, config.n_controls, config.seed)
+    progress("clustering", 0, 1)
+    n_continued = n_picks - len(controls) + int(np.count_nonzero(is_labeled))
+    labels, distances, clusters = _clusters(pool_votes, embeddings, strategy, config, n_continued)
+    progress("selecting", 0, 1)
+    joint = _choose(strategy, evidence, acquisition_scores, is_eligible, is_labeled, controls, n_picks, config.seed)
     picks = select(
         scores,
         acquisition_scores,
         labels=labels,
         distances=distances,
         is_eligible=is_eligible,
-        per_cluster=strategy.per_cluster or max(1, config.budget // clusters["n"]),
+        per_cluster=config.per_cluster or strategy.per_cluster or max(1, n_continued // clusters["n"]),
         config=config,
+        n_picks=n_picks,
+        is_labeled=is_labeled if known else None,
+        joint=joint,
+        controls=controls,
     )
     progress("checking", 0, 1)
-    q_hat_infinite = isinf(calibration.q_hat)
-    fingerprints = {"config": config.fingerprint(), "generation": generation, "embedder": embedder or None}
+    q_hat_infinite = calibration is not None and isinf(calibration.q_hat)
+    fingerprints: dict[str, object] = {
+        "config": config.fingerprint(),
+        "generation": generation,
+        "embedder": embedder or None,
+    }
+    if internals is not None:
+        fingerprints["internals"] = internals.fingerprint
+    if known:
+        fingerprints["labeled"] = reporting.hash_of({"labeled": sorted(known & set(pool_table.uids))})
     report: dict[str, object] = {
-        "q_hat": None if q_hat_infinite else calibration.q_hat,
+        "q_hat": None if calibration is None or q_hat_infinite else calibration.q_hat,
         "q_hat_infinite": q_hat_infinite,
         "alpha": float(config.alpha_fraction),
         "preset": config.preset_name,
-        "strategy": {"key": strategy.key, "title": strategy.title},
-        "calibration": reporting.describe_calibration(calibration, scores, is_eligible, config),
-        "set_size_histogram": reporting.set_size_histogram(scores.set_size),
+        "strategy": reporting.describe_strategy(strategy, config),
+        "calibration": calibration and reporting.describe_calibration(calibration, scores, is_eligible, config),
+        "set_size_histogram": reporting.set_size_histogram(scores.set_size) if calibration else {},
         "pool": reporting.describe_pool(scores, reasons),
         "clusters": clusters,
-        "comparison": reporting.compare(scores, score(calibration_table, calibration.q_hat, config)),
-        "groups": reporting.describe_groups(calibration, groups),
+        "controls": reporting.describe_controls(picks),
+        "labeled": {"given": len(known), "in_pool": int(np.count_nonzero(is_labeled))},
+        "comparison": calibration and reporting.compare(scores, score(calibration_table, calibration.q_hat, config)),
+        "groups": calibration and reporting.describe_groups(calibration, groups),
         "settings": config.to_json(),
         "fingerprint": reporting.hash_of(fingerprints),
         "fingerprints": fingerprints,
@@ -234,12 +267,77 @@ def run_selection(
     )
 
 
+def available_evidence(
+    pool: Sequence[QuestionVotes],
+    calibration: Sequence[QuestionVotes],
+    strategy: Strategy | type[Strategy],
+    embeddings: NDArray[np.float32] | None,
+    internals: Internals | None,
+) -> set[Need]:
+    """Return the kinds of evidence that are there for the strategy, of the kind of answers it reads."""
+    found = set()
+    if calibration:
+        found.add(Need.CALIBRATION)
+    first = pool[0] if pool else QuestionVotes("", (), ())
+    if (first.outcome_answers and strategy.votes != "probes") or (first.probe_answers and strategy.votes != "outcomes"):
+        found |= {Need.VOTES, Need.COMPLETE_VOTES}
+    if embeddings is not None or (strategy.uses_clusters and first.cluster is not None):
+        found.add(Need.EMBEDDINGS)
+    return found | INTERNAL_NEEDS if internals is not None else found
+
+
+def check_evidence(strategy: Strategy | type[Strategy], found: Collection[Need]) -> None:
+    """Raise MissingEvidence for the first kind of evidence that the strategy needs and does not find."""
+    for need in Need:
+        if need in strategy.needs and need not in found:
+            raise MissingEvidence(strategy=strategy.key, need=str(need), how_to_get=HOW_TO_GET[need])
+
+
+def _fit_empty_votes(
+    pool: Sequence[QuestionVotes], calibration: Sequence[QuestionVotes], strategy: Strategy, config: SelectionConfig
+) -> SelectionConfig:
+    """Return settings that say no answers were asked for, where a strategy that reads none was given none."""
+    if strategy.needs_votes() or calibration or any(each.outcome_answers or each.probe_answers for each in pool):
+        return config
+    return config.replace(n_outcomes=0, n_probes=0)
+
+
+def _choose(
+    strategy: Strategy,
+    evidence: Evidence,
+    acquisition_scores: Floats,
+    is_eligible: NDArray[np.bool_],
+    is_labeled: NDArray[np.bool_],
+    controls: Sequence[int],
+    n_picks: int,
+    seed: int,
+) -> list[int] | None:
+    """Return the rows a strategy chooses as a set; None where the scores decide. Raises PoolTooSmall."""
+    is_candidate = is_eligible.copy()
+    is_candidate[list(controls)] = False
+    n_wanted, n_candidates = n_picks - len(controls), int(np.count_nonzero(is_candidate))
+    if n_candidates < n_wanted:
+        n_eligible = n_candidates + len(controls)
+        raise PoolTooSmall(n_eligible=n_eligible, n_questions=len(evidence), budget=n_picks)
+    rows = strategy.choose(
+        evidence,
+        acquisition_scores,
+        candidates=np.flatnonzero(is_candidate),
+        chosen=np.flatnonzero(is_labeled),
+        budget=n_wanted,
+        seed=seed,
+    )
+    return None if rows is None else [int(row) for row in rows]
+
+
 def _groups(votes: Sequence[QuestionVotes], config: SelectionConfig) -> list[str] | None:
     """Return each question's group, which must be a function of the question alone; None for one threshold for all."""
     return None if config.groups == "none" else [question.kind or "" for question in votes]
 
 
-def _q_hats(calibration: Calibration, votes: Sequence[QuestionVotes], config: SelectionConfig) -> float | Floats:
+def _q_hats(calibration: Calibration | None, votes: Sequence[QuestionVotes], config: SelectionConfig) -> float | Floats:
+    if calibration is None:
+        return -inf  # nothing is in any set
     groups = _groups(votes, config)
     return calibration.q_hat if groups is None else calibration.q_hats(groups)
 
@@ -255,10 +353,8 @@ def _check_embeddings(embeddings: NDArray[np.float32] | None, n_questions: int) 
         raise InvalidConfig("embeddings", "an array with NaN or infinity", "finite numbers")
 
 
-def _check_counts(
-    pool: Sequence[QuestionVotes], calibration: Sequence[QuestionVotes], strategy: Strategy, config: SelectionConfig
-) -> None:
-    """Raise InvalidConfig unless every question has the configured numbers of answers, and the strategy some to use."""
+def _check_counts(pool: Sequence[QuestionVotes], calibration: Sequence[QuestionVotes], config: SelectionConfig) -> None:
+    """Raise InvalidConfig unless every question has the configured numbers of answers."""
     for where, votes in (("pool", pool), ("calibration", calibration)):
         for question in votes:
             found = len(question.outcome_answers), len(question.probe_answers)
@@ -268,16 +364,13 @@ def _check_counts(
                     f"{found[0]} outcomes and {found[1]} probes for {where} question {question.uid}",
                     f"{config.n_outcomes} and {config.n_probes}",
                 )
-    n_used = {"all": config.n_outcomes + config.n_probes, "outcomes": config.n_outcomes, "probes": config.n_probes}
-    if not n_used[strategy.votes]:
-        raise InvalidConfig(f"n_{strategy.votes}", 0, f"at least 1 for strategy {strategy.key}")
 
 
 def _check_fingerprints(pool: Sequence[QuestionVotes], calibration: Sequence[QuestionVotes]) -> str | None:
-    """Return the generation fingerprint both share, None where neither says. Raises FingerprintMismatch."""
+    """Return the generation fingerprint all share, None where none says. Raises FingerprintMismatch."""
     of_pool = sorted({question.fingerprint or "unknown" for question in pool})
     of_calibration = sorted({question.fingerprint or "unknown" for question in calibration})
-    if len(of_pool) > 1 or of_pool != of_calibration:
+    if len(of_pool) > 1 or (calibration and of_pool != of_calibration):
         raise FingerprintMismatch(pool=", ".join(of_pool), calibration=", ".join(of_calibration))
     return None if of_pool == ["unknown"] else of_pool[0]
 
@@ -287,8 +380,12 @@ def _clusters(
     embeddings: NDArray[np.float32] | None,
     strategy: Strategy,
     config: SelectionConfig,
+    n_picks: int,
 ) -> tuple[NDArray[np.intp], Floats | None, dict[str, Any]]:
-    """Return labels [N], distances to the centres [N] where there are embeddings, and how the clusters came about."""
+    """Return labels [N], distances to the centres [N] where there are embeddings, and how the clusters came about.
+
+    ``n_picks`` are those of this round and of earlier ones: a second round finds clusters that the first has not seen.
+    """
     given = [question.cluster for question in votes]
     if not strategy.uses_clusters:
         return np.zeros(len(votes), np.intp), None, {"n": 1, "source": "none"}
@@ -305,12 +402,9 @@ def _clusters(
         distances = None if embeddings is None else distances_to_centres(embeddings, labels)
         return labels, distances, {"n": n, "source": "given"}
     if embeddings is None:
-        wanted = (
-            f"given, since strategy {strategy.key} picks from clusters and the questions bring none; "
-            "or name an embedder, or take a strategy without clusters (v2)"
-        )
-        raise InvalidConfig("embeddings", None, wanted)
-    n = config.n_clusters or strategy.n_clusters(config.budget)
+        raise MissingEvidence(strategy=strategy.key, need=Need.EMBEDDINGS, how_to_get=HOW_TO_GET[Need.EMBEDDINGS])
+    n_wanted = strategy.n_clusters(n_picks, config.per_cluster or strategy.per_cluster)
+    n = config.n_clusters or max(1, min(n_wanted, len(votes)))
     uids = [question.uid for question in votes]
     in_given_order = config.ties == "file_order"
     labels, distances = cluster(embeddings, uids, n, config.seed, in_given_order=in_given_order)
@@ -322,6 +416,7 @@ def _ineligible(
     calibration: Sequence[QuestionVotes],
     scores: PoolScores,
     given: Mapping[str, str],
+    labeled: Collection[str],
     config: SelectionConfig,
 ) -> dict[str, str]:
     """Return a reason code for every question that must not be picked."""
@@ -335,6 +430,8 @@ def _ineligible(
         identity = question_uid(question.text, question.choices) if question.text and config.exclude_repeats else ""
         if question.uid in given:
             reasons[question.uid] = given[question.uid]
+        elif question.uid in labeled:
+            reasons[question.uid] = "already_labeled"
         elif identity and identity in sealed:
             reasons[question.uid] = "in_calibration_set"
         elif identity and first_uid.setdefault(identity, question.uid) != question.uid:

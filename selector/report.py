@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
 from math import isinf
 from typing import Any
 
@@ -20,9 +21,10 @@ from selector.conformal import (
     share_of_full_sets,
     smallest_useful_alpha,
 )
+from selector.picking import Pick
 from selector.pipeline import Calibration
 from selector.seeds import question_rng
-from selector.strategies import PoolScores
+from selector.strategies import Need, PoolScores, Strategy
 from selector.votes import QuestionVotes
 
 CHOSEN_AFTER = "chosen after seeing the data"
@@ -62,6 +64,24 @@ def describe_calibration(
         "smallest_useful_alpha": None if useful is None else {"alpha": useful, "note": CHOSEN_AFTER},
         "coverage_check": coverage,
     }
+
+
+def describe_strategy(strategy: Strategy, config: SelectionConfig) -> dict[str, object]:
+    """Return what chose the questions, whether its formula is public, what it needs, and what a question costs it."""
+    return {
+        "key": strategy.key,
+        "title": strategy.title,
+        "provenance": strategy.provenance,
+        "needs": [str(need) for need in Need if need in strategy.needs],
+        "cost": asdict(strategy.cost(config.n_outcomes, config.n_probes)),
+    }
+
+
+def describe_controls(picks: Sequence[Pick]) -> dict[str, object]:
+    """Return the questions drawn at random, and the chance that every eligible question had of being drawn."""
+    drawn = [pick for pick in picks if pick.taken_by == "control"]
+    probability = drawn[0].inclusion_probability if drawn else None
+    return {"n": len(drawn), "inclusion_probability": probability, "ids": [pick.uid for pick in drawn]}
 
 
 def compare(pool: PoolScores, calibration: PoolScores) -> dict[str, object]:
@@ -107,15 +127,34 @@ def describe_pool(scores: PoolScores, reasons: Mapping[str, str]) -> dict[str, o
     }
 
 
-def warnings_of(report: Mapping[str, Any], calibration: Calibration, config: SelectionConfig) -> list[dict[str, str]]:
+def warnings_of(
+    report: Mapping[str, Any], calibration: Calibration | None, config: SelectionConfig
+) -> list[dict[str, str]]:
     """Return what a reader of the report must know before trusting it: a code and a sentence each."""
     found: list[dict[str, str]] = []
-    described, pool, comparison = report["calibration"], report["pool"], report["comparison"]
-    smallest = float(calibration.smallest_attainable_alpha)
 
     def warn(code: str, message: str) -> None:
         found.append({"code": code, "message": message})
 
+    pool = report["pool"]
+    if calibration is not None:
+        _warn_of_calibration(report, calibration, config, warn)
+    if pool["unread_share"] >= WEAK_SHARE:
+        warn(
+            "many_unread",
+            f"No answer could be read from {pool['unread_share']:.0%} of the pool's completions. "
+            "A larger token limit or a model that boxes its answers would help.",
+        )
+    if calibration is not None:
+        _warn_of_likeness(report, calibration, warn)
+    return found
+
+
+def _warn_of_calibration(
+    report: Mapping[str, Any], calibration: Calibration, config: SelectionConfig, warn: Callable[[str, str], None]
+) -> None:
+    described = report["calibration"]
+    smallest = float(calibration.smallest_attainable_alpha)
     if isinf(calibration.q_hat):
         warn(
             "q_hat_infinite",
@@ -140,26 +179,23 @@ def warnings_of(report: Mapping[str, Any], calibration: Calibration, config: Sel
             f"The model never gave the right answer to {calibration.n_absent} of {calibration.n} calibration "
             f"questions{unread}: it is weak for questions like these, and no alpha below {smallest:.4g} can be had.",
         )
-    if pool["unread_share"] >= WEAK_SHARE:
-        warn(
-            "many_unread",
-            f"No answer could be read from {pool['unread_share']:.0%} of the pool's completions. "
-            "A larger token limit or a model that boxes its answers would help.",
-        )
+
+
+def _warn_of_likeness(report: Mapping[str, Any], calibration: Calibration, warn: Callable[[str, str], None]) -> None:
+    comparison = report["comparison"]
     if not comparison["alike"]:
         warn(
             "pool_unlike_calibration",
             f"Pool and calibration do not look alike ({', '.join(comparison['unlike'])}), "
             "so the coverage of the calibration set may not carry over.",
         )
-    coverage = described["coverage_check"]
+    coverage = report["calibration"]["coverage_check"]
     if coverage["available"] and coverage["below_band"] and not isinf(calibration.q_hat):
         warn(
             "coverage_below_band",
             f"Refitted on half of the calibration set, the sets cover {coverage['coverage']:.1%} of the other half; "
             f"at least {coverage['band'][0]:.1%} was to be expected.",
         )
-    return found
 
 
 def count_tokens(votes: Sequence[QuestionVotes]) -> dict[str, int]:

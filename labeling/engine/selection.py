@@ -102,12 +102,12 @@ def select_questions(
         )
     of_uid = {question.uid: row for row, question in enumerate(questions)}
     points = None if embeddings is None else project_2d(embeddings, [question.uid for question in questions])
-    q_hat = result.calibration.q_hat
+    q_hat = None if result.calibration is None else result.calibration.q_hat
     return Selected(
         scores=_scores(run, questions, of_uid, result, points),
         picks=_picks(run, questions, of_uid, result),
-        q_hat=None if isinf(q_hat) else q_hat,
-        q_hat_infinite=isinf(q_hat),
+        q_hat=None if q_hat is None or isinf(q_hat) else q_hat,
+        q_hat_infinite=q_hat is not None and isinf(q_hat),
         report=result.report,
     )
 

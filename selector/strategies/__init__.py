@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from selector.strategies.const import ConformalSetSizeByCluster
-from selector.strategies.contract import PoolScores, Strategy
+from selector.strategies.contract import Cost, Evidence, Need, PoolScores, Strategy
 from selector.strategies.entropy import VoteEntropy
 from selector.strategies.random import RandomBaseline
 from selector.strategies.v1 import RandomByCluster
@@ -28,4 +28,4 @@ STRATEGIES: Mapping[str, type[Strategy]] = MappingProxyType(
     }
 )
 
-__all__ = ["STRATEGIES", "PoolScores", "Strategy"]
+__all__ = ["STRATEGIES", "Cost", "Evidence", "Need", "PoolScores", "Strategy"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from selector.strategies.contract import PoolScores, Strategy
+from selector.strategies.contract import Evidence, Need, Strategy
 
 
 class ConformalSetSizeByCluster(Strategy):
@@ -13,7 +13,9 @@ class ConformalSetSizeByCluster(Strategy):
 
     key = "const"
     title = "CONST: largest prediction set per cluster"
+    needs = frozenset({Need.CALIBRATION, Need.VOTES, Need.EMBEDDINGS})
+    uses_clusters = True
 
-    def acquisition_scores(self, scores: PoolScores, seed: int) -> NDArray[np.float64]:
+    def acquisition_scores(self, evidence: Evidence, seed: int) -> NDArray[np.float64]:
         """Return the set size."""
-        return scores.set_size.astype(np.float64)
+        return evidence.scores.set_size.astype(np.float64)

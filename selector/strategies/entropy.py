@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from selector.conformal import readable_entropy
-from selector.strategies.contract import PoolScores, Strategy
+from selector.strategies.contract import Evidence, Need, Strategy
 
 
 class VoteEntropy(Strategy):
@@ -14,8 +14,9 @@ class VoteEntropy(Strategy):
 
     key = "entropy"
     title = "Entropy of the answers"
-    uses_clusters = False
+    needs = frozenset({Need.COMPLETE_VOTES})
+    is_nested = True
 
-    def acquisition_scores(self, scores: PoolScores, seed: int) -> NDArray[np.float64]:
+    def acquisition_scores(self, evidence: Evidence, seed: int) -> NDArray[np.float64]:
         """Return the entropy over readable answers only."""
-        return readable_entropy(scores.table.codes)
+        return readable_entropy(evidence.scores.table.codes)

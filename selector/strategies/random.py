@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from selector.seeds import question_uniform
-from selector.strategies.contract import PoolScores, Strategy
+from selector.strategies.contract import Evidence, Strategy
 
 
 class RandomBaseline(Strategy):
@@ -14,8 +14,8 @@ class RandomBaseline(Strategy):
 
     key = "random"
     title = "Random"
-    uses_clusters = False
+    is_nested = True
 
-    def acquisition_scores(self, scores: PoolScores, seed: int) -> NDArray[np.float64]:
+    def acquisition_scores(self, evidence: Evidence, seed: int) -> NDArray[np.float64]:
         """Return one uniform draw in [0, 1) a question."""
-        return np.array([question_uniform(seed, self.key, uid) for uid in scores.table.uids], dtype=np.float64)
+        return np.array([question_uniform(seed, self.key, uid) for uid in evidence.uids], dtype=np.float64)

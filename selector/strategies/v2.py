@@ -1,6 +1,7 @@
 """CONST without clusters (ablation V2): the largest prediction sets of the pool."""
 
 from selector.strategies.const import ConformalSetSizeByCluster
+from selector.strategies.contract import Need
 
 
 class ConformalSetSize(ConformalSetSizeByCluster):
@@ -8,4 +9,6 @@ class ConformalSetSize(ConformalSetSizeByCluster):
 
     key = "v2"
     title = "CONST V2: largest prediction sets, no clusters"
+    needs = frozenset({Need.CALIBRATION, Need.VOTES})
     uses_clusters = False
+    is_nested = True

@@ -1,5 +1,6 @@
 """CONST with entropy instead of set size (ablation V3)."""
 
+from selector.strategies.contract import Need
 from selector.strategies.entropy import VoteEntropy
 
 
@@ -8,4 +9,6 @@ class VoteEntropyByCluster(VoteEntropy):
 
     key = "v3"
     title = "CONST V3: highest entropy per cluster"
+    needs = frozenset({Need.COMPLETE_VOTES, Need.EMBEDDINGS})
     uses_clusters = True
+    is_nested = False

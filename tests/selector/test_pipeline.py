@@ -6,7 +6,7 @@ import pytest
 
 from selector.answers import Grader
 from selector.config import SelectionConfig
-from selector.errors import CalibrationSetTooSmall, FingerprintMismatch, InvalidConfig, PoolTooSmall
+from selector.errors import CalibrationSetTooSmall, FingerprintMismatch, InvalidConfig, MissingEvidence, PoolTooSmall
 from selector.pipeline import calibrate, run_selection, score
 from selector.votes import QuestionVotes, build_table
 from tests.selector.simulation import simulate_table, simulate_votes
@@ -260,7 +260,7 @@ def test_a_calibration_set_too_small_for_alpha_is_refused():
 
 
 def test_clusters_need_a_source():
-    with pytest.raises(InvalidConfig, match="embeddings"):
+    with pytest.raises(MissingEvidence, match="embeddings"):
         run(POOL)
     with pytest.raises(InvalidConfig, match="every question or for none"):
         run([*GIVEN[:-1], POOL[-1]])
@@ -280,7 +280,7 @@ def test_uneven_votes_are_refused():
 def test_a_strategy_needs_the_answers_it_uses():
     pool, calibration = ([replace(each, outcome_answers=()) for each in votes] for votes in (GIVEN, CALIBRATION))
 
-    with pytest.raises(InvalidConfig, match="n_outcomes"):
+    with pytest.raises(MissingEvidence, match="'v5' needs votes"):
         run(pool, calibration, n_outcomes=0, strategy="v5")
 
 

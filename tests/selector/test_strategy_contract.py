@@ -8,7 +8,7 @@ import pytest
 
 from selector.config import SelectionConfig
 from selector.pipeline import run_selection, score
-from selector.strategies import STRATEGIES, Strategy
+from selector.strategies import STRATEGIES, Evidence, Strategy
 from tests.selector.simulation import simulate_table, simulate_votes
 
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "strategies.md"
@@ -39,7 +39,7 @@ def test_scores_are_one_finite_number_a_question(key):
     table = simulate_table(30, seed=0).of(STRATEGIES[key].votes)
     scores = score(table, -0.2, SelectionConfig.preset(budget=1))
 
-    found = STRATEGIES[key]().acquisition_scores(scores, 0)
+    found = STRATEGIES[key]().acquisition_scores(Evidence(scores), 0)
 
     assert found.shape == (30,)
     assert found.dtype == np.float64
@@ -53,9 +53,9 @@ def test_scores_change_nothing_and_repeat(key):
     before = table.codes.copy(), scores.set_size.copy()
     strategy = STRATEGIES[key]()
 
-    first, again = strategy.acquisition_scores(scores, 5), strategy.acquisition_scores(scores, 5)
+    first, again = strategy.acquisition_scores(Evidence(scores), 5), strategy.acquisition_scores(Evidence(scores), 5)
 
-    assert first.tolist() == again.tolist() == STRATEGIES[key]().acquisition_scores(scores, 5).tolist()
+    assert first.tolist() == again.tolist() == STRATEGIES[key]().acquisition_scores(Evidence(scores), 5).tolist()
     assert (table.codes == before[0]).all()
     assert (scores.set_size == before[1]).all()
 
@@ -84,7 +84,7 @@ def test_empty_pools_and_unread_questions_score(key):
     config = SelectionConfig.preset(budget=1)
 
     for rows in ([], [1], [0, 1, 2]):
-        found = STRATEGIES[key]().acquisition_scores(score(table.rows(rows), -0.2, config), 0)
+        found = STRATEGIES[key]().acquisition_scores(Evidence(score(table.rows(rows), -0.2, config)), 0)
         assert found.shape == (len(rows),)
         assert np.isfinite(found).all()
 
@@ -109,7 +109,7 @@ def test_entropy_counts_readable_answers_only(key):
     scores = score(table, -0.2, SelectionConfig.preset(budget=1))
 
     assert scores.entropy[0] > 0
-    assert STRATEGIES[key]().acquisition_scores(scores, 0).tolist() == [0.0]
+    assert STRATEGIES[key]().acquisition_scores(Evidence(scores), 0).tolist() == [0.0]
 
 
 def test_random_draws_differ_by_seed():
