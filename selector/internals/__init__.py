@@ -3,6 +3,6 @@
 Only an engine that runs the model in this process (``transformers``) can show them. torch waits until reading begins.
 """
 
-from selector.internals.contract import Internals, InternalsStore, JsonlInternalsStore
+from selector.internals.contract import Internals, InternalsStore, JsonlInternalsStore, concatenate, required
 
-__all__ = ["Internals", "InternalsStore", "JsonlInternalsStore"]
+__all__ = ["Internals", "InternalsStore", "JsonlInternalsStore", "concatenate", "required"]

@@ -15,7 +15,7 @@ from zipfile import BadZipFile
 import numpy as np
 from numpy.typing import NDArray
 
-from selector.errors import FingerprintMismatch, InvalidConfig, InvalidRow
+from selector.errors import FingerprintMismatch, InvalidConfig, InvalidRow, MissingEvidence
 
 READER_VERSION = 1  # of what the arrays mean: a change makes everything be read again
 Floats = NDArray[np.float32]
@@ -72,9 +72,15 @@ class Internals:
         }
         return concatenate([self, replace(self, uids=tuple(uids), **blank)])
 
-    def save(self, to: str | Path | BinaryIO) -> None:
-        """Write an .npz file without pickled objects."""
-        np.savez(to, version=READER_VERSION, uids=self.uids, fingerprint=self.fingerprint, **self._arrays())  # type: ignore[arg-type]
+    def save(self, path: str | Path) -> None:
+        """Write an .npz file without pickled objects, whole or not at all, under exactly this name."""
+        path = Path(path)
+        temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+        try:
+            temporary.write_bytes(self.to_bytes())
+            temporary.replace(path)
+        finally:
+            temporary.unlink(missing_ok=True)
 
     @classmethod
     def load(cls, source: str | Path | BinaryIO) -> Internals:
@@ -86,7 +92,7 @@ class Internals:
                 if version == READER_VERSION:
                     names = [field.name for field in fields(cls)]
                     arrays: dict[str, Any] = {name: found[name] for name in names}
-        except (OSError, ValueError, KeyError, TypeError, AttributeError, BadZipFile) as error:
+        except (OSError, EOFError, ValueError, KeyError, TypeError, AttributeError, BadZipFile) as error:
             wanted = f"an .npz file written by `assay probe --internals` ({error})"
             raise InvalidConfig("internals", str(shown), wanted) from error
         if version != READER_VERSION:
@@ -96,9 +102,10 @@ class Internals:
         return cls(uids=uids, fingerprint=fingerprint, **arrays)
 
     def to_bytes(self) -> bytes:
-        """Return what ``save`` would write."""
+        """Return what ``save`` writes."""
         buffer = BytesIO()
-        self.save(buffer)
+        arrays: dict[str, Any] = {"uids": np.array(self.uids, np.str_), **self._arrays()}
+        np.savez(buffer, version=READER_VERSION, fingerprint=self.fingerprint, **arrays)
         return buffer.getvalue()
 
     @classmethod
@@ -108,6 +115,14 @@ class Internals:
 
     def _arrays(self) -> dict[str, NDArray[Any]]:
         return {field.name: getattr(self, field.name) for field in fields(self)[2:]}
+
+
+def required(internals: Internals | None, strategy: str) -> Internals:
+    """Return internals that a strategy cannot do without. Raises MissingEvidence."""
+    if internals is None:
+        how = "--internals FILE, or --engine transformers"
+        raise MissingEvidence(strategy=strategy, need="internals of the model", how_to_get=how)
+    return internals
 
 
 def concatenate(parts: Sequence[Internals]) -> Internals:
