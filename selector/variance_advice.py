@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from selector.success_rates import MIN_USEFUL
 from selector.variance import (
     GOOD,
     MIN_QUESTIONS,
     MIN_RUNS,
-    MIN_USEFUL_TO_ESTIMATE,
     MOST,
     POOR,
     THIN,
@@ -219,7 +219,7 @@ def _waking(report: VarianceReport) -> Warned | None:
         return Warned(
             "dead_for_now",
             f"{n_dead:,} of {len(report.uids):,} questions showed one outcome only. Fewer than "
-            f"{MIN_USEFUL_TO_ESTIMATE} showed both, so it cannot be told how many more runs would wake.",
+            f"{MIN_USEFUL} showed both, so it cannot be told how many more runs would wake.",
         )
     if share < 0.02:
         return None

@@ -6,6 +6,7 @@ from labeling.models.evidence import (
     GenerationSettings,
     PolicyModel,
     RecordedVotes,
+    RolloutScores,
     StoredCompletion,
     StoredVerdict,
 )
@@ -60,6 +61,7 @@ __all__ = [
     "RecordedVotes",
     "RewardEvent",
     "Role",
+    "RolloutScores",
     "Round",
     "SelectionRun",
     "Skip",

@@ -32,6 +32,7 @@ class Export(models.Model):
     format = models.CharField(max_length=20, choices=Format.choices)
     directory = models.CharField(max_length=500)
     files = models.JSONField(help_text="Name, bytes and SHA-256 of each file.")
+    filter = models.JSONField(default=dict, blank=True, help_text="What was left out for its variance, and why.")
     sha256 = models.CharField(max_length=64, help_text="Of the manifest.")
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="+", null=True)
     created_at = models.DateTimeField(auto_now_add=True)

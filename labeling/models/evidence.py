@@ -119,3 +119,13 @@ class StoredVerdict(models.Model):
 
     key = models.CharField(max_length=64, primary_key=True)
     verdict = models.CharField(max_length=20)
+
+
+class RolloutScores(models.Model):
+    """What a question's stored outcome answers earn against a right answer, graded once.
+
+    The key is a hash of the question, its right answer, the generation fingerprint, the policy and the grader.
+    """
+
+    key = models.CharField(max_length=64, primary_key=True)
+    rewards = models.JSONField(help_text="1.0 or 0.0 for each answer, in order.")
