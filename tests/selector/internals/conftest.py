@@ -36,17 +36,15 @@ def chains(engine, prompts=PROMPTS, max_tokens=60):
     return {completion.uid: completion for completion in engine.complete(requests, settings, 1)}
 
 
-def plain_pass(model, ids, n_prompt):
-    """Read everything from one eager pass that keeps every hidden state and every map."""
+def plain_pass(model, ids, n_prompt, *, attentions=True):
+    """Read everything from one eager pass that keeps every hidden state [layers, T, D] and map [heads, rows, T]."""
     before = model.config._attn_implementation
     model.set_attn_implementation("eager")
     with torch.inference_mode():
         output = model(
-            input_ids=torch.tensor([ids]), output_hidden_states=True, output_attentions=True, use_cache=False
+            input_ids=torch.tensor([ids]), output_hidden_states=True, output_attentions=attentions, use_cache=False
         )
     model.set_attn_implementation(before)
-    hidden = torch.stack(output.hidden_states[1:])[:, 0]  # [layers, T, D]
-    maps = torch.cat(output.attentions)  # [layers, heads, T, T]
-    maps = maps.reshape(-1, *maps.shape[-2:])
-    logs = output.logits[0].log_softmax(-1)
-    return hidden, maps[:, n_prompt:], logs
+    hidden = torch.stack(output.hidden_states[1:])[:, 0]
+    maps = torch.cat([each[0, :, n_prompt:] for each in output.attentions]) if attentions else None
+    return hidden, maps, output.logits[0].log_softmax(-1)
