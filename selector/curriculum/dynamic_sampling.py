@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -49,7 +50,7 @@ class DynamicSampling(Curriculum):
     ) -> None:
         super().__init__(uids, seed=seed, prior=prior, **settings)
         self._wanted = self._refills = 0
-        self._seen: dict[str, list[float]] = {}  # uid -> rewards of this batch
+        self._seen: dict[str, list[float] | None] = {}  # this batch: uid -> its rewards, None before any came
 
     def choose(self, k: int) -> NDArray[np.intp]:
         """Return the first k rows of a random order."""
@@ -58,39 +59,39 @@ class DynamicSampling(Curriculum):
     def propose(self, k: int) -> list[str]:
         """Open a new batch; see ``Curriculum.propose``."""
         batch = super().propose(k)
-        self._wanted, self._refills, self._seen = len(batch), 0, {}
+        self._wanted, self._refills, self._seen = len(batch), 0, dict.fromkeys(batch)
         return batch
 
     def observe(self, uid: str, rewards: Sequence[float | None], step: int) -> None:
         """Learn from rewards; those of a question in the current batch decide whether it is kept."""
         super().observe(uid, rewards, step)
-        if uid in self._batch:
-            read = [float(reward) for reward in rewards if reward is not None and np.isfinite(reward)]
-            self._seen.setdefault(uid, []).extend(read)
+        if uid in self._seen:
+            read = [float(reward) for reward in rewards if reward is not None and math.isfinite(reward)]
+            self._seen[uid] = (self._seen[uid] or []) + read
 
     def kept(self) -> list[str]:
         """Return the uids of the batch whose rewards differ, in the order proposed."""
-        return [uid for uid in self._batch if uid in self._seen and not self._is_dropped(uid)]
+        return [uid for uid in self._batch if self._seen[uid] is not None and not self._is_dropped(uid)]
 
     def refill(self) -> list[str]:
         """Return the uids to roll out in place of those that were dropped."""
         n_missing = self._wanted - sum(not self._is_dropped(uid) for uid in self._batch)
         if n_missing <= 0 or self._refills == self.settings.max_refills > 0:
             return []
-        tried = set(self._batch)
         order = (self.beliefs.uids[row] for row in self.draw_candidates(1).tolist())
-        more = [uid for uid in order if uid not in tried][:n_missing]
+        more = [uid for uid in order if uid not in self._seen][:n_missing]
         self._refills += 1
         self._batch += more
+        self._seen.update(dict.fromkeys(more))
         return more
 
     def _is_dropped(self, uid: str) -> bool:
-        rewards = self._seen.get(uid)
+        rewards = self._seen[uid]
         return rewards is not None and len(rewards) != 1 and len(set(rewards)) <= 1
 
     def state_dict(self) -> dict[str, Any]:
         """Return everything that the next calls depend on, as plain JSON values."""
-        open_batch = {"wanted": self._wanted, "refills": self._refills, "seen": self._seen}
+        open_batch = {"wanted": self._wanted, "refills": self._refills, "seen": dict(self._seen)}
         return {**super().state_dict(), "open_batch": open_batch}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
@@ -98,4 +99,4 @@ class DynamicSampling(Curriculum):
         super().load_state_dict(state)
         saved = state["open_batch"]
         self._wanted, self._refills = saved["wanted"], saved["refills"]
-        self._seen = {uid: list(rewards) for uid, rewards in saved["seen"].items()}
+        self._seen = dict(saved["seen"])

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from selector.curriculum.contract import CandidateSettings, ScoredCurriculum
+from selector.curriculum.contract import CandidateSettings, ScoredCurriculum, best_first
 
 
 def probability_of_variance(a: NDArray[np.float64], b: NDArray[np.float64], rollouts: int) -> NDArray[np.float64]:
@@ -55,4 +55,4 @@ class Mapp(ScoredCurriculum):
         """Return k rows: the highest of ln V + Gumbel noise, which is the same as drawing them one after another."""
         candidates = self.draw_candidates(k)
         noisy = self.scores()[candidates] + self.rng.gumbel(size=len(candidates))
-        return candidates[np.argsort(-noisy, kind="stable")[:k]]
+        return candidates[best_first(noisy, k)]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from selector.curriculum.contract import CandidateSettings, Curriculum
+from selector.curriculum.contract import CandidateSettings, Curriculum, best_first
 from selector.errors import InvalidConfig
 
 STRATEGIES = ("topk", "threshold")
@@ -54,4 +54,4 @@ class Mopps(Curriculum):
             distance = np.abs(drawn - self.settings.target)
         else:  # candidates come in random order: the first k inside the interval are a uniform draw of them
             distance = np.maximum(np.maximum(self.settings.low - drawn, drawn - self.settings.high), 0.0)
-        return candidates[np.argsort(distance, kind="stable")[:k]]
+        return candidates[best_first(-distance, k)]

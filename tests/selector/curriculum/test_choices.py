@@ -6,11 +6,12 @@ from itertools import permutations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import betabinom
 
 from selector.curriculum import CURRICULA
+from selector.curriculum.contract import best_first
 from selector.curriculum.mapp import probability_of_variance
 from selector.errors import InvalidConfig
 from tests.selector.curriculum.test_vectors import information_by_entropies
@@ -46,6 +47,7 @@ def slow_scores(key, curriculum):
 
 
 @pytest.mark.parametrize("key", ["insight", "inverse_evidence", "expected_difficulty"])
+@settings(max_examples=25)
 @given(seed=seeds, k=st.integers(1, 40))
 def test_the_best_by_score_are_proposed_best_first(key, seed, k):
     curriculum = seen(key, seed, candidate_ratio=None)
@@ -57,6 +59,7 @@ def test_the_best_by_score_are_proposed_best_first(key, seed, k):
 
 
 @pytest.mark.parametrize("key", ["insight", "inverse_evidence", "expected_difficulty", "mapp"])
+@settings(max_examples=25)
 @given(seed=seeds)
 def test_scores_kept_from_step_to_step_are_those_computed_anew(key, seed):
     kept, fresh = seen(key, seed), seen(key, seed)
@@ -72,6 +75,17 @@ def test_scores_kept_from_step_to_step_are_those_computed_anew(key, seed):
     assert fresh.scores().tolist() == [
         fresh.score(np.array([a]), np.array([b]))[0] for a, b in zip(fresh.beliefs.a, fresh.beliefs.b, strict=True)
     ]
+
+
+@given(
+    values=st.lists(st.sampled_from([0.0, 0.25, 0.5, -1.0, 3.0, -np.inf]), min_size=1, max_size=30),
+    k=st.integers(1, 30),
+)
+def test_the_best_are_the_first_of_a_stable_sort(values, k):
+    scores = np.array(values)
+    k = min(k, len(values))
+
+    assert best_first(scores, k).tolist() == sorted(range(len(values)), key=lambda place: -values[place])[:k]
 
 
 def test_candidates_are_a_uniform_draw_of_the_wanted_size():
@@ -106,6 +120,7 @@ def test_insight_tries_every_question_before_any_twice():
     assert sorted(tried) == sorted(UIDS)
 
 
+@settings(max_examples=25)
 @given(seed=seeds, k=st.integers(1, 40), strategy=st.sampled_from(["topk", "threshold"]))
 def test_mopps_takes_what_its_published_rule_takes(seed, k, strategy):
     curriculum, twin = (seen("mopps", seed, strategy=strategy, candidate_ratio=2) for _ in range(2))
