@@ -127,7 +127,7 @@ def _check_before_asking(pool: Questions, calibration: Questions, options: Names
         raise PoolTooSmall(n_eligible=n_pool, n_questions=n_pool, budget=config.budget)
     THRESHOLDS[config.quantile](np.zeros(len(calibration.rows)), config.alpha_fraction)
     if options.embeddings:
-        _load_embeddings(options.embeddings, n_pool, pool.numbers)
+        load_embeddings(options.embeddings, n_pool, pool.numbers)
     elif options.embedder or STRATEGIES[config.strategy].uses_clusters:
         resolve_embedder(options.embedder or next(iter(PACKAGED_EMBEDDERS)))
 
@@ -257,7 +257,7 @@ def _embeddings(
     """Return the pool's embeddings and the name of what made them; None where the strategy needs none."""
     pool, config = evidence.pool, evidence.config
     if options.embeddings:
-        found = _load_embeddings(options.embeddings, len(pool), evidence.numbers)
+        found = load_embeddings(options.embeddings, len(pool), evidence.numbers)
         in_order = found[sorted(range(len(pool)), key=lambda row: pool[row].uid)]  # whatever order the rows came in
         return found, f"file:{hashlib.sha256(in_order.tobytes()).hexdigest()[:16]}"
     brings_clusters = any(question.cluster is not None for question in pool)
@@ -267,17 +267,23 @@ def _embeddings(
         wanted = "given, since the votes have neither a cluster nor a text; or use a strategy without clusters (v2)"
         raise InvalidConfig("--embeddings", None, wanted)
     embedder = options.embedder or next(iter(PACKAGED_EMBEDDERS))
+    return embedded_texts([str(question.text) for question in pool], embedder, state, progress)
+
+
+def embedded_texts(
+    texts: Sequence[str], embedder: str, state: State | None, progress: Progress
+) -> tuple[NDArray[np.float32], str]:
+    """Return the texts' embeddings [N, D], from the state where it has them, and the embedder's fingerprint."""
     progress("loading the embedder", 0, 1)
     fingerprint = embedder_fingerprint(embedder)
 
     def make(texts: Sequence[str]) -> NDArray[np.float32]:
         return embed(texts, embedder, progress=lambda done, total: progress("embedding", done, total))
 
-    texts = [str(question.text) for question in pool]
     return (state.embeddings(texts, fingerprint, make) if state else make(texts)), fingerprint
 
 
-def _load_embeddings(path: str, n_questions: int, numbers: Sequence[int] | None) -> NDArray[np.float32]:
+def load_embeddings(path: str, n_questions: int, numbers: Sequence[int] | None) -> NDArray[np.float32]:
     """Read embeddings whose rows are those of the pool's file, left-out rows included, or of its usable questions."""
     try:
         found = np.load(path, allow_pickle=False)

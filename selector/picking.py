@@ -107,19 +107,19 @@ def select(
     n_eligible = int(np.count_nonzero(is_eligible))
     if n_eligible < n_picks:
         raise PoolTooSmall(n_eligible=n_eligible, n_questions=len(scores.table), budget=n_picks)
-    is_control = np.zeros(len(is_eligible), bool)
-    is_control[list(controls)] = True
-    order, tie_breaks = _global_order(scores, acquisition_scores, distances, config)
-    order = order[(is_eligible & ~is_control)[order]]
-    n_chosen = n_picks - len(controls)
-    if joint is None:
-        first = _best_of_clusters(
-            order, labels, is_labeled, per_cluster, n_chosen, in_order=config.ties != "file_order"
-        )
-    else:
-        first = np.array(joint[:n_chosen], np.intp)
-    others = order[~np.isin(order, first)][: n_chosen - len(first)]
-
+    order, tie_breaks, first, others = _order_and_rows(
+        scores,
+        acquisition_scores,
+        labels=labels,
+        distances=distances,
+        is_eligible=is_eligible,
+        per_cluster=per_cluster,
+        config=config,
+        n_picks=n_picks,
+        is_labeled=is_labeled,
+        joint=joint,
+        controls=controls,
+    )
     picks = []
     chosen = np.zeros(len(is_eligible), bool)
     chosen[first] = chosen[others] = True
@@ -146,6 +146,64 @@ def select(
             )
         )
     return picks
+
+
+def pick_rows(
+    scores: PoolScores,
+    acquisition_scores: Floats,
+    *,
+    labels: NDArray[np.intp],
+    distances: Floats | None,
+    is_eligible: NDArray[np.bool_],
+    per_cluster: int | None,
+    config: SelectionConfig,
+    n_picks: int,
+    joint: Sequence[int] | None,
+) -> NDArray[np.intp]:
+    """Return the rows that ``select`` would pick, best first, without the reasons; for choosing again and again."""
+    *_, first, others = _order_and_rows(
+        scores,
+        acquisition_scores,
+        labels=labels,
+        distances=distances,
+        is_eligible=is_eligible,
+        per_cluster=per_cluster,
+        config=config,
+        n_picks=n_picks,
+        is_labeled=None,
+        joint=joint,
+        controls=(),
+    )
+    return np.concatenate([first, others])
+
+
+def _order_and_rows(
+    scores: PoolScores,
+    acquisition_scores: Floats,
+    *,
+    labels: NDArray[np.intp],
+    distances: Floats | None,
+    is_eligible: NDArray[np.bool_],
+    per_cluster: int | None,
+    config: SelectionConfig,
+    n_picks: int,
+    is_labeled: NDArray[np.bool_] | None,
+    joint: Sequence[int] | None,
+    controls: Sequence[int],
+) -> tuple[NDArray[np.intp], dict[str, Floats], NDArray[np.intp], NDArray[np.intp]]:
+    """Return the rows that may be picked, best first, what broke ties, the rows taken first, and those that fill up."""
+    is_control = np.zeros(len(is_eligible), bool)
+    is_control[list(controls)] = True
+    order, tie_breaks = _global_order(scores, acquisition_scores, distances, config)
+    order = order[(is_eligible & ~is_control)[order]]
+    n_chosen = n_picks - len(controls)
+    if joint is None:
+        in_order = config.ties != "file_order"
+        first = _best_of_clusters(order, labels, is_labeled, per_cluster, n_chosen, in_order=in_order)
+    else:
+        first = np.array(joint[:n_chosen], np.intp)
+    others = order[~np.isin(order, first)][: n_chosen - len(first)]
+    return order, tie_breaks, first, others
 
 
 def _best_of_clusters(

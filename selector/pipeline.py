@@ -180,39 +180,34 @@ def run_selection(
         calibration_order = canonical_order([question.uid for question in calibration_votes])
         calibration_votes = [calibration_votes[row] for row in calibration_order]
 
-    tables = []
-    for stage, votes in (("grouping calibration answers", calibration_votes), ("grouping pool answers", pool_votes)):
-        if votes:
-            progress(stage, 0, len(votes))
-        table = build_table(
-            votes,
-            grouping=config.grouping,
-            policy=policy,
-            grader=grader,
-            progress=lambda done, total, stage=stage: progress(stage, done, total),  # type: ignore[misc]
+    calibration_table, pool_table = (
+        table.of(strategy.votes)
+        for table in group_votes(
+            pool_votes, calibration_votes, config=config, grader=grader, policy=policy, progress=progress
         )
-        tables.append(table.of(strategy.votes))
-    calibration_table, pool_table = tables
+    )
 
     progress("calibrating and scoring", 0, 1)
-    groups = _groups(calibration_votes, config)
+    groups = groups_of(calibration_votes, config)
     calibration = calibrate(calibration_table, config, groups) if calibration_votes else None
-    scores = score(pool_table, _q_hats(calibration, pool_votes, config), config)
+    scores = score(pool_table, q_hats_of(calibration, pool_votes, config), config)
     taken = None if internals is None else internals.take(pool_table.uids)
     evidence = Evidence(scores, embeddings, taken)
     acquisition_scores = strategy.acquisition_scores(evidence, config.seed)
 
     known = set(labeled)
     is_labeled = np.array([uid in known for uid in pool_table.uids], bool)
-    reasons = _ineligible(pool_votes, calibration_votes, scores, ineligible, known, config)
+    reasons = ineligible_reasons(pool_votes, calibration_votes, scores, ineligible, known, config)
     is_eligible = np.array([uid not in reasons for uid in pool_table.uids], bool)
     n_picks = strategy.n_picks(config.budget, int(np.count_nonzero(is_eligible)))
     controls = draw_controls(pool_table.uids, is_eligible, config.n_controls, config.seed)
     progress("clustering", 0, 1)
     n_continued = n_picks - len(controls) + int(np.count_nonzero(is_labeled))
-    labels, distances, clusters = _clusters(pool_votes, embeddings, strategy, config, n_continued)
+    labels, distances, clusters = clusters_of(pool_votes, embeddings, strategy, config, n_continued)
     progress("selecting", 0, 1)
-    joint = _choose(strategy, evidence, acquisition_scores, is_eligible, is_labeled, controls, n_picks, config.seed)
+    joint = choose_jointly(
+        strategy, evidence, acquisition_scores, is_eligible, is_labeled, controls, n_picks, config.seed
+    )
     picks = select(
         scores,
         acquisition_scores,
@@ -267,6 +262,46 @@ def run_selection(
     )
 
 
+def group_votes(
+    pool_votes: Sequence[QuestionVotes],
+    calibration_votes: Sequence[QuestionVotes],
+    *,
+    config: SelectionConfig,
+    grader: Grader | None = None,
+    policy: AnswerPolicy | None = None,
+    progress: Progress = lambda stage, done, total: None,
+) -> tuple[VoteTable, VoteTable]:
+    """Return the tables of calibration and pool, answers grouped as the settings say; the slow part of a selection."""
+    tables = []
+    for stage, votes in (("grouping calibration answers", calibration_votes), ("grouping pool answers", pool_votes)):
+        if votes:
+            progress(stage, 0, len(votes))
+        table = build_table(
+            votes,
+            grouping=config.grouping,
+            policy=policy,
+            grader=grader,
+            progress=lambda done, total, stage=stage: progress(stage, done, total),  # type: ignore[misc]
+        )
+        tables.append(table)
+    return tables[0], tables[1]
+
+
+def check_fit(
+    pool_votes: Sequence[QuestionVotes],
+    calibration_votes: Sequence[QuestionVotes],
+    embeddings: NDArray[np.float32] | None,
+    config: SelectionConfig,
+) -> str | None:
+    """Return the generation fingerprint that all votes share, None where none says.
+
+    Raises InvalidConfig and FingerprintMismatch where they do not go together.
+    """
+    _check_embeddings(embeddings, len(pool_votes))
+    _check_counts(pool_votes, calibration_votes, config)
+    return _check_fingerprints(pool_votes, calibration_votes)
+
+
 def available_evidence(
     pool: Sequence[QuestionVotes],
     calibration: Sequence[QuestionVotes],
@@ -302,7 +337,7 @@ def _fit_empty_votes(
     return config.replace(n_outcomes=0, n_probes=0)
 
 
-def _choose(
+def choose_jointly(
     strategy: Strategy,
     evidence: Evidence,
     acquisition_scores: Floats,
@@ -330,15 +365,17 @@ def _choose(
     return None if rows is None else [int(row) for row in rows]
 
 
-def _groups(votes: Sequence[QuestionVotes], config: SelectionConfig) -> list[str] | None:
+def groups_of(votes: Sequence[QuestionVotes], config: SelectionConfig) -> list[str] | None:
     """Return each question's group, which must be a function of the question alone; None for one threshold for all."""
     return None if config.groups == "none" else [question.kind or "" for question in votes]
 
 
-def _q_hats(calibration: Calibration | None, votes: Sequence[QuestionVotes], config: SelectionConfig) -> float | Floats:
+def q_hats_of(
+    calibration: Calibration | None, votes: Sequence[QuestionVotes], config: SelectionConfig
+) -> float | Floats:
     if calibration is None:
         return -inf  # nothing is in any set
-    groups = _groups(votes, config)
+    groups = groups_of(votes, config)
     return calibration.q_hat if groups is None else calibration.q_hats(groups)
 
 
@@ -375,7 +412,7 @@ def _check_fingerprints(pool: Sequence[QuestionVotes], calibration: Sequence[Que
     return None if of_pool == ["unknown"] else of_pool[0]
 
 
-def _clusters(
+def clusters_of(
     votes: Sequence[QuestionVotes],
     embeddings: NDArray[np.float32] | None,
     strategy: Strategy,
@@ -411,7 +448,7 @@ def _clusters(
     return labels, distances, {"n": n, "source": "embeddings"}
 
 
-def _ineligible(
+def ineligible_reasons(
     pool: Sequence[QuestionVotes],
     calibration: Sequence[QuestionVotes],
     scores: PoolScores,
