@@ -6,6 +6,7 @@ from django.urls import include, path
 from labeling.views import adjudicate, annotate, calibration, exports, home, imports, people, policy_models, pools
 from labeling.views import rounds as round_views
 from labeling.views import runs as run_views
+from labeling.views import variance as variance_views
 
 pool_urls = [
     path("", pools.pool, name="pool"),
@@ -19,6 +20,7 @@ pool_urls = [
     path("runs/", run_views.pool_runs, name="pool-runs"),
     path("runs/new/", run_views.run_new, name="run-new"),
     path("budgets/new/", round_views.budget_new, name="budget-new"),
+    path("variance/", variance_views.pool_variance, name="pool-variance"),
     path("export/", exports.pool_export, name="pool-export"),
     path("export/new/", exports.export_new, name="export-new"),
 ]
@@ -38,6 +40,7 @@ urlpatterns = [
     path("models/new/", policy_models.model_new, name="model-new"),
     path("calibration-sets/", calibration.calibration_sets, name="calibration-sets"),
     path("calibration-sets/import/", imports.calibration_import, name="calibration-import"),
+    path("calibration-sets/<int:set_id>/variance/", variance_views.set_variance, name="set-variance"),
     path("budgets/<int:budget_id>/add/", round_views.budget_add, name="budget-add"),
     path("runs/<int:run_id>/", run_views.run, name="run"),
     path("runs/<int:run_id>/progress/", run_views.run_progress, name="run-progress"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,9 @@ from django.db.models import Count, Q
 
 from labeling import policies
 from labeling.audit import record_event
+from labeling.engine.answers import policy_of
 from labeling.engine.exports import GRADER_VERSION, RewardFileChecks, pass_rates, rewards_source, versions
+from labeling.engine.variance import KEEPS, MIN_RUNS_TO_JUDGE, left_out, rollout_scores
 from labeling.errors import LabelingError
 from labeling.exports import CanonicalRow, ExportSettings, Manifest, Provenance, write_export
 from labeling.exports.contract import BOXED_INSTRUCTION
@@ -62,11 +65,15 @@ def create_export(
     by: User | None,
     out_dir: Path | None = None,
     instruction: str | None = None,
+    keep: str = "all",
 ) -> Export:
     """Write a snapshot for one trainer; the same again writes the same bytes and gives the export there is.
 
     ``out_dir`` is below the media root by default. ``instruction`` is asked after each question; by default it is the
-    one the run's model was asked with. Raises ExportRefused, before anything is written.
+    one the run's model was asked with. ``keep`` leaves out questions by the variance of their stored rollouts:
+    ``useful`` all on which the model is always right or always wrong, ``not_always_right`` only the former. Questions
+    without stored rollouts stay in, and are counted. Raises ExportRefused, before anything is written, and
+    LabelingError where ``keep`` leaves nothing.
     """
     policies.check_can_manage(snapshot.pool, by)
     if format not in Export.Format.values:
@@ -75,9 +82,18 @@ def create_export(
             code="no_such_format",
         )
     runs = _runs_of(snapshot)
-    directory = out_dir or settings.MEDIA_ROOT / "exports" / snapshot.pool.slug / f"{snapshot.sha256[:12]}-{format}"
+    filtered = _filter(snapshot, keep)
+    rows = [CanonicalRow.from_json(row) for row in snapshot.rows if row["uid"] not in filtered["left_out"]]
+    if not rows:
+        raise LabelingError(
+            f"Nothing is left to export: of {len(snapshot.rows)} questions with gold answers {filter_words(filtered)}. "
+            "Keep all of them, or label others.",
+            code="nothing_to_export",
+        )
+    name = f"{snapshot.sha256[:12]}-{format}" + ("" if keep == "all" else f"-{keep}")
+    directory = out_dir or settings.MEDIA_ROOT / "exports" / snapshot.pool.slug / name
     manifest = write_export(
-        [CanonicalRow.from_json(row) for row in snapshot.rows],
+        rows,
         format=format,
         out_dir=directory,
         settings=ExportSettings(instruction=_instruction_of(runs) if instruction is None else instruction),
@@ -88,25 +104,72 @@ def create_export(
             "pool": snapshot.pool.name,
             "snapshot_sha256": snapshot.sha256,
             "answer_policy": snapshot.pool.answer_policy,
+            "filter": filtered,
             "runs": [_run_as_json(run) for run in runs],
         },
     )
-    return _record(snapshot, format, directory, manifest, by)
+    return _record(snapshot, format, directory, manifest, filtered, by)
 
 
 @transaction.atomic
-def _record(snapshot: DatasetSnapshot, format: str, directory: Path, manifest: Manifest, by: User | None) -> Export:
+def _record(
+    snapshot: DatasetSnapshot,
+    format: str,
+    directory: Path,
+    manifest: Manifest,
+    filtered: dict[str, Any],
+    by: User | None,
+) -> Export:
     itself = {"name": MANIFEST, "bytes": len(manifest.to_bytes()), "sha256": manifest.sha256}
     export, is_new = Export.objects.get_or_create(
         snapshot=snapshot,
         format=format,
         directory=str(directory.resolve()),
         sha256=manifest.sha256,
-        defaults={"files": [*manifest.files, itself], "created_by": by},
+        defaults={"files": [*manifest.files, itself], "filter": filtered, "created_by": by},
     )
     if is_new:
         record_event("export.created", target=export, by=by, pool=snapshot.pool, format=format, rows=manifest.n_rows)
     return export
+
+
+def filter_words(filtered: dict[str, Any]) -> str:
+    """Say what an export leaves out: "3 were left out (2 always right, 1 always wrong)"; "" where all is kept."""
+    if filtered.get("keep", "all") == "all":
+        return ""
+    counts = Counter(filtered["left_out"].values())
+    n, detail = counts.total(), ", ".join(f"{n} {category.replace('_', ' ')}" for category, n in sorted(counts.items()))
+    words = f"{n} {'was' if n == 1 else 'were'} left out" + (f" ({detail})" if detail else "")
+    if unknown := filtered["n_without_rollouts"]:
+        words += f"; {unknown} {'has' if unknown == 1 else 'have'} no stored rollouts to tell by, and stayed in"
+    return words
+
+
+def _filter(snapshot: DatasetSnapshot, keep: str) -> dict[str, Any]:
+    """Return which questions ``keep`` leaves out, with their category, and how many it cannot judge.
+
+    A question is judged by the rollouts of the run that picked it, against its gold answer in the snapshot.
+    """
+    if keep not in KEEPS:
+        raise LabelingError(f"One cannot keep {keep!r}. There are: {', '.join(KEEPS)}.", code="no_such_filter")
+    filtered: dict[str, Any] = {"keep": keep, "left_out": {}}
+    if keep == "all":
+        return filtered
+    gold_of = {row["uid"]: row["answer"] for row in snapshot.rows}
+    by_run: dict[SelectionRun, list[Question]] = {}
+    golds = GoldAnswer.objects.filter(question__pool=snapshot.pool).select_related(
+        "question", "round__run__policy_model", "round__run__pool"
+    )
+    for gold in golds.order_by("question__uid"):
+        if gold.question.uid in gold_of:
+            by_run.setdefault(gold.round.run, []).append(gold.question)
+    policy = policy_of(snapshot.pool)
+    n_judged = 0
+    for run, questions in by_run.items():
+        scores = rollout_scores(run, [(each, gold_of[each.uid]) for each in questions], policy=policy)
+        n_judged += sum(len(rewards) >= MIN_RUNS_TO_JUDGE for rewards in scores.rewards.values())
+        filtered["left_out"] |= left_out(scores.rewards, keep)
+    return filtered | {"n_without_rollouts": len(gold_of) - n_judged}
 
 
 def _canonical_rows(pool: Pool) -> list[CanonicalRow]:

@@ -13,13 +13,28 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from django.db.models import QuerySet
+
 from labeling.engine.answers import AnswerPolicy, grader
 from labeling.models import CalibrationItem, Question, RecordedVotes, RolloutScores, SelectionRun, StoredCompletion
 from selector.answers import GRADER_VERSION, extract_answer
 from selector.generation.contract import CompletionKind
-from selector.variance import KEEPS, Category, VarianceReport, variance_report
+from selector.variance import KEEPS, Category, VarianceReport, rewards_of, variance_report
 from selector.variance_advice import report_as_json
 from selector.votes import QuestionVotes
+
+__all__ = [
+    "KEEPS",
+    "MIN_RUNS_TO_JUDGE",
+    "Gold",
+    "Scores",
+    "VarianceReport",
+    "aggregates",
+    "category_words",
+    "described",
+    "left_out",
+    "rollout_scores",
+]
 
 Gold = tuple[Question | CalibrationItem, str]  # what was asked, and its right answer
 QUESTIONS_PER_QUERY = 500
@@ -59,7 +74,9 @@ def rollout_scores(
         answers = _outcomes(run, {row.fingerprint for _, row, _ in step})
         fresh = {}
         for key, row, gold in step:
-            fresh[key] = _graded(gold, answers[row.fingerprint], kind=row.answer_kind, policy=policy)
+            fresh[key] = rewards_of(
+                gold, answers[row.fingerprint], kind=row.answer_kind or None, grader=grader(), policy=policy
+            )
             n_graded += 1
             if end is not None and time.monotonic() >= end:
                 break
@@ -94,7 +111,7 @@ def aggregates(report: VarianceReport) -> dict[str, Any]:
 
 
 def left_out(rewards: Mapping[str, Sequence[float]], keep: str) -> dict[str, str]:
-    """Return which uids ``keep`` leaves out, with their category; a question with fewer than two runs is never."""
+    """Return which uids ``keep`` (of KEEPS) leaves out, with their category; fewer than two runs decide nothing."""
     judged = {uid: each for uid, each in rewards.items() if len(each) >= MIN_RUNS_TO_JUDGE}
     if not judged:
         return {}
@@ -106,12 +123,6 @@ def left_out(rewards: Mapping[str, Sequence[float]], keep: str) -> dict[str, str
 def category_words(category: str) -> str:
     """Return a category as people read it."""
     return Category(category).words
-
-
-def _graded(gold: str, answers: Sequence[str], *, kind: str, policy: AnswerPolicy) -> list[float]:
-    from selector.variance import rewards_of
-
-    return rewards_of(gold, answers, kind=kind or None, grader=grader(), policy=policy)
 
 
 def _n_outcomes(run: SelectionRun) -> int | None:
@@ -136,8 +147,8 @@ def _asked(run: SelectionRun, fingerprints: set[str]) -> set[str]:
             rows = RecordedVotes.objects.filter(
                 generation_fingerprint=run.generation_fingerprint, question_fingerprint__in=chunk
             )
-            found |= {fingerprint for fingerprint, votes in rows.values_list("question_fingerprint", "votes")
-                      if votes.get("outcome_answers")}  # fmt: skip
+            votes = rows.values_list("question_fingerprint", "votes")
+            found |= {fingerprint for fingerprint, recorded in votes if recorded.get("outcome_answers")}
         else:
             numbers: dict[str, int] = defaultdict(int)
             for fingerprint in _completions(run, chunk).values_list("question_fingerprint", flat=True):
@@ -158,11 +169,11 @@ def _outcomes(run: SelectionRun, fingerprints: set[str]) -> dict[str, list[str]]
         }
     found: dict[str, list[str]] = defaultdict(list)
     for row in _completions(run, sorted(fingerprints)).order_by("question_fingerprint", "index"):
-        found[row.question_fingerprint].append(extract_answer(row.text))
+        found[row.question_fingerprint].append(extract_answer(str(row.text)))
     return found
 
 
-def _completions(run: SelectionRun, fingerprints: Sequence[str]):
+def _completions(run: SelectionRun, fingerprints: Sequence[str]) -> QuerySet[StoredCompletion]:
     return StoredCompletion.objects.filter(
         generation_fingerprint=run.generation_fingerprint,
         question_fingerprint__in=fingerprints,

@@ -79,4 +79,10 @@ class DecisionForm(forms.Form):
 
 
 class ExportForm(forms.Form):
+    KEEPS = [
+        ("all", "All of them"),
+        ("not_always_right", "Not those that the model always gets right"),
+        ("useful", "Only those it gets right now and then"),
+    ]
     format = forms.ChoiceField(label="For", choices=Export.Format.choices)
+    keep = forms.ChoiceField(label="Keep", choices=KEEPS, required=False)

@@ -39,3 +39,8 @@ class Export(models.Model):
 
     class Meta:
         ordering = ["-created_at"]
+
+    @property
+    def n_rows(self) -> int:
+        """Questions of the snapshot that its filter kept."""
+        return self.snapshot.n_rows - len(self.filter.get("left_out", ()))

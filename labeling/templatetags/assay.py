@@ -102,3 +102,9 @@ def unlocalized(number: float) -> str:
 def manages_any(user: User) -> bool:
     """Whether the person manages some pool, which decides what the header offers."""
     return user.is_authenticated and Pool.objects.managed_by(user).exists()
+
+
+@register.filter
+def variance_tone(category: str) -> str:
+    """The class of a variance category's chip."""
+    return {"useful": "ok", "always_right": "gold", "always_wrong": "danger"}.get(category, "")

@@ -6,7 +6,18 @@ from django.http import Http404
 from django.shortcuts import get_object_or_404
 
 from labeling import policies
-from labeling.models import Budget, Export, ImportBatch, Invitation, Pool, Round, SelectionRun, Slot, User
+from labeling.models import (
+    Budget,
+    CalibrationSet,
+    Export,
+    ImportBatch,
+    Invitation,
+    Pool,
+    Round,
+    SelectionRun,
+    Slot,
+    User,
+)
 from labeling.queries.own_answers import own_annotation
 from labeling.queries.queue import slot_for
 
@@ -92,6 +103,18 @@ def managed_import(user: User, import_id: UUID) -> ImportBatch:
     else:
         policies.check_can_manage(pool, user)
     return batch
+
+
+def managed_calibration_set(user: User, set_id: int) -> CalibrationSet:
+    """A calibration set of a pool that the person manages, or for every pool, for whoever manages some."""
+    calibration_set = get_object_or_404(CalibrationSet.objects.select_related("pool"), pk=set_id)
+    if calibration_set.pool is None:
+        policies.check_can_manage_shared(user)
+    elif not Pool.objects.visible_to(user).filter(pk=calibration_set.pool_id).exists():
+        raise Http404
+    else:
+        policies.check_can_manage(calibration_set.pool, user)
+    return calibration_set
 
 
 def managed_export(user: User, export_id: int) -> Export:

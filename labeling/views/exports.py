@@ -7,7 +7,7 @@ from django.http import FileResponse, Http404, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_POST, require_safe
 
-from labeling.actions.exports import create_export, create_snapshot
+from labeling.actions.exports import create_export, create_snapshot, filter_words
 from labeling.errors import Conflict, LabelingError
 from labeling.forms import ExportForm
 from labeling.models import Export, Pool
@@ -31,10 +31,13 @@ def export_new(request: HtmxHttpRequest, pool_slug: str) -> HttpResponse:
         return _page(request, pool, status=422)
     try:
         snapshot = create_snapshot(pool=pool, by=request.user)
-        export = create_export(snapshot=snapshot, format=form.cleaned_data["format"], by=request.user)
+        keep = form.cleaned_data["keep"] or "all"
+        export = create_export(snapshot=snapshot, format=form.cleaned_data["format"], by=request.user, keep=keep)
     except LabelingError as error:
         return _page(request, pool, status=422, refusal=error, problems=error.details.get("problems", {}))
-    say(request, f"Written for {export.get_format_display()}: {snapshot.n_rows} questions with gold answers.")
+    words = filter_words(export.filter)
+    told = f"Written for {export.get_format_display()}: {export.n_rows} questions with gold answers."
+    say(request, f"{told} {words[:1].upper()}{words[1:]}." if words else told)
     return redirect(request, "pool-export", pool_slug=pool.slug)
 
 
@@ -62,8 +65,9 @@ def _page(request: HtmxHttpRequest, pool: Pool, *, status: int = 200, **more: ob
     context = {
         "pool": pool,
         "formats": Export.Format.choices,
+        "keeps": ExportForm.KEEPS,
         "gold": gold_counts(pool),
-        "exports": exports_of(pool)[:20],
+        "exports": [(export, filter_words(export.filter)) for export in exports_of(pool)[:20]],
         **more,
     }
     return render(request, "labeling/export.html", context, status=status)

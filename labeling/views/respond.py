@@ -1,5 +1,6 @@
 """How a view answers: a whole page, or for htmx the part of it that changes."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from django.contrib import messages
@@ -43,6 +44,6 @@ def say(request: HttpRequest, text: str, *, about: str = "") -> None:
     messages.success(request, text, extra_tags=about)
 
 
-def page_of(request: HttpRequest, rows: QuerySet[Any]) -> Page[Any]:
+def page_of(request: HttpRequest, rows: QuerySet[Any] | Sequence[Any]) -> Page[Any]:
     """Return the asked-for page of rows; a page number that does not exist is the nearest that does."""
     return Paginator(rows, ROWS_PER_PAGE).get_page(request.GET.get("page"))

@@ -4,9 +4,10 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from labeling.actions.exports import create_export, create_snapshot
+from labeling.actions.exports import create_export, create_snapshot, filter_words
 from labeling.actions.imports import pool_named
 from labeling.errors import LabelingError
+from labeling.forms import ExportForm
 from labeling.models import Export
 
 
@@ -24,6 +25,14 @@ class Command(BaseCommand):
             "--instruction", help="Asked after each question; what the run's model was asked with by default."
         )
 
+        parser.add_argument(
+            "--keep",
+            choices=[keep for keep, _ in ExportForm.KEEPS],
+            default="all",
+            help="Leave out questions by their stored rollouts: useful keeps those that the model gets right now and "
+            "then, not_always_right leaves out only what it has mastered. Default: all.",
+        )
+
     def handle(self, **options: Any) -> None:
         try:
             snapshot = create_snapshot(pool=pool_named(options["pool"]), by=None)
@@ -33,9 +42,12 @@ class Command(BaseCommand):
                 by=None,
                 out_dir=options["out"],
                 instruction=options["instruction"],
+                keep=options["keep"],
             )
         except LabelingError as error:
             raise CommandError(error.message) from error
         for file in export.files:
             self.stdout.write(f"{file['sha256']}  {options['out'] / file['name']}  ({file['bytes']} bytes)")
-        self.stdout.write(self.style.SUCCESS(f"{snapshot.n_rows} questions with gold answers written."))
+        self.stdout.write(self.style.SUCCESS(f"{export.n_rows} questions with gold answers written."))
+        if words := filter_words(export.filter):
+            self.stdout.write(f"{words[:1].upper()}{words[1:]}.")

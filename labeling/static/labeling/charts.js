@@ -51,6 +51,43 @@
         ],
       };
     },
+
+    variance(figure) {
+      const cells = rows(figure).map(([mean, variance, category, count]) => ({ value: [Number(mean), Number(variance)], category, count: Number(count.replaceAll(",", "")) }));
+      const most = Math.max(1, ...cells.map((cell) => cell.count));
+      const colours = { useful: "--accent", "always right": "--gold-mark", "always wrong": "--danger" };
+      const parabola = Array.from({ length: 51 }, (_, i) => [i / 50, (i / 50) * (1 - i / 50)]);
+      const axis = (name, more) => ({ type: "value", name, min: 0, nameTextStyle: axisText(), axisLabel: axisText(), axisTick: { show: false }, axisLine: { lineStyle: { color: token("--line") } }, splitLine: { lineStyle: { color: token("--line") } }, ...more });
+      const words = ({ data }) => (data.count ? `${data.count} question${data.count === 1 ? "" : "s"}, ${data.category}\nmean ${data.value[0]}, variance ${data.value[1]}` : "");
+      return {
+        grid: { left: 8, right: 28, top: 32, bottom: 28, containLabel: true },
+        xAxis: axis("mean", { max: 1, nameLocation: "middle", nameGap: 28 }),
+        yAxis: axis("variance", { nameTextStyle: { ...axisText(), align: "left" } }),
+        tooltip: { ...tooltip(), trigger: "item", formatter: words },
+        series: [
+          { type: "line", data: parabola, showSymbol: false, silent: true, smooth: true, lineStyle: { color: token("--field-line"), width: 1.5 }, tooltip: { show: false }, z: 1 },
+          {
+            type: "scatter",
+            z: 2,
+            clip: false,
+            symbolSize: (_, { data }) => 12 + 34 * Math.sqrt(data.count / most),
+            data: cells.map((cell) => ({ ...cell, itemStyle: { color: token(colours[cell.category] || "--field-line"), opacity: 0.85, borderColor: token("--surface"), borderWidth: 2 } })),
+          },
+        ],
+      };
+    },
+
+    signal(figure) {
+      const points = rows(figure).map(([runs, share, known]) => ({ runs, known, value: Number(share) }));
+      const dot = (point) => ({ ...point, itemStyle: { color: point.known === "measured" ? token("--accent") : token("--surface"), borderColor: token("--accent"), borderWidth: 2 } });
+      return {
+        grid: { left: 8, right: 16, top: 32, bottom: 28, containLabel: true },
+        xAxis: { type: "category", data: points.map((point) => point.runs), name: "rollouts", nameLocation: "middle", nameGap: 28, nameTextStyle: axisText(), axisLabel: axisText(), axisTick: { show: false }, axisLine: { lineStyle: { color: token("--line") } } },
+        yAxis: { type: "value", min: 0, max: 100, name: "both outcomes, %", nameTextStyle: { ...axisText(), align: "left" }, axisLabel: axisText(), splitLine: { lineStyle: { color: token("--line") } } },
+        tooltip: { ...tooltip(), trigger: "item", formatter: ({ data }) => `${data.runs} rollouts: ${data.value} % (${data.known})` },
+        series: [{ type: "line", data: points.map(dot), symbol: "circle", symbolSize: 11, lineStyle: { color: token("--accent"), width: 2 } }],
+      };
+    },
   };
 
   document.addEventListener("DOMContentLoaded", () => {
