@@ -7,8 +7,9 @@ from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from selector.errors import InvalidRow, UnusableFile
-from selector.generation import Prompt, SamplingSettings, open_engine
+from selector.errors import InvalidConfig, InvalidRow, UnusableFile
+from selector.generation import CompletionKind, Engine, Prompt, SamplingSettings, SetAside, open_engine
+from selector.internals import Internals
 from selector.rows import QuestionRow, RejectedRow, question_uid, read_questions
 from selector.state import State
 from selector.volatility import probe_questions, votes_of
@@ -37,6 +38,7 @@ class Probed:
     fingerprint: str
     generation: Mapping[str, object]
     n_made: int
+    internals: Internals | None = None  # of the first file's questions, where asked for
 
 
 def read_question_file(
@@ -82,13 +84,18 @@ def probe_files(
     state: State,
     progress: Callable[[str, int, int], None],
     should_stop: Callable[[], bool],
+    with_internals: bool = False,
 ) -> Probed:
     """Ask the model about every question of the files and read its answers; what ``state`` has is not asked again.
 
     Completions are kept under the hash of text and choices, so that ids may repeat between files. ``settings`` holds
     temperature, top_p and max_tokens; None takes the model's own recommendation, else the default. A question that
-    the engine sets aside keeps its place with every answer unread. Raises StateMismatch, EngineError, Stopped.
+    the engine sets aside keeps its place with every answer unread. ``with_internals`` reads the model's internals along
+    the chains of the first file's questions. Raises StateMismatch, EngineError, Stopped, and InvalidConfig for an
+    engine that shows no internals.
     """
+    if with_internals:
+        check_shows_internals(engine)
     prompts = {key: Prompt(key, row.text, row.choices) for file in files for row in file.rows for key in [_key(row)]}
     progress("loading the model", 0, 1)
     with closing(open_engine(engine, **dict(engine_options))) as model:  # type: ignore[arg-type]
@@ -107,7 +114,10 @@ def probe_files(
             progress=progress,
             should_stop=should_stop,
         )
-    aside = {question.uid: question for question in summary.set_aside}
+        aside = {question.uid: question for question in summary.set_aside}
+        internals = None
+        if with_internals:
+            internals = _internals(model, files[0].rows, aside, fingerprint, state, progress, should_stop)
 
     def votes(row: QuestionRow) -> QuestionVotes:
         key = _key(row)
@@ -134,7 +144,47 @@ def probe_files(
         fingerprint=fingerprint,
         generation=generation,
         n_made=summary.n_completions_made,
+        internals=internals,
     )
+
+
+def check_shows_internals(engine: str) -> None:
+    """Raise InvalidConfig for an engine that cannot show what happens inside its model."""
+    if engine != "transformers":
+        wanted = "transformers, the only engine that shows what happens inside a model"
+        raise InvalidConfig("engine", engine, wanted)
+
+
+def _internals(
+    model: Engine,
+    rows: Sequence[QuestionRow],
+    aside: Mapping[str, SetAside],
+    fingerprint: str,
+    state: State,
+    progress: Callable[[str, int, int], None],
+    should_stop: Callable[[], bool],
+) -> Internals | None:
+    """Read the internals of the rows' questions, with empty rows for those set aside; None where all of them are."""
+    from selector.internals.reading import read_internals
+
+    keys = {row.uid: _key(row) for row in rows}
+    prompts = {keys[row.uid]: Prompt(keys[row.uid], row.text, row.choices) for row in rows}
+    asked = [prompt for key, prompt in prompts.items() if key not in aside]
+    if not asked:
+        return None
+    made = state.completions.load([prompt.uid for prompt in asked])
+    read = read_internals(
+        model,
+        asked,
+        {completion.uid: completion for completion in made if completion.kind is CompletionKind.TRAJECTORY},
+        fingerprint=fingerprint,
+        store=state.internals,
+        progress=lambda done, total: progress("reading internals", done, total),
+        should_stop=should_stop,
+    )
+    kept = [uid for uid, key in keys.items() if key not in aside]
+    found = read.take([keys[uid] for uid in kept]).renamed(kept)
+    return found.with_blank([uid for uid in keys if keys[uid] in aside])
 
 
 def _key(row: QuestionRow) -> str:

@@ -7,6 +7,7 @@ import hashlib
 import json
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 from selector.answers.stores import JsonlVerdictStore
 from selector.errors import StateInUse, StateMismatch
 from selector.generation.store import JsonlCompletionStore
+from selector.internals import JsonlInternalsStore
 
 
 def write_atomically(path: str | Path, lines: Iterable[str]) -> None:
@@ -36,8 +38,8 @@ def write_atomically(path: str | Path, lines: Iterable[str]) -> None:
 class State:
     """A state directory, held by one process at a time (a lock that the system frees when the process dies).
 
-    ``completions.jsonl``, ``verdicts.jsonl``, ``embeddings-*.npy`` and ``manifest.json``, which names the generation
-    settings that the completions were made with. Raises StateInUse.
+    ``completions.jsonl``, ``internals.jsonl``, ``verdicts.jsonl``, ``embeddings-*.npy`` and ``manifest.json``, which
+    names the generation settings that the completions were made with. Raises StateInUse.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -51,6 +53,11 @@ class State:
             raise StateInUse(path=str(path)) from None
         self.completions = JsonlCompletionStore(self.path / "completions.jsonl")
         self.verdicts = JsonlVerdictStore(self.path / "verdicts.jsonl")
+
+    @cached_property
+    def internals(self) -> JsonlInternalsStore:
+        """What has been read inside the model, of the chains in ``completions``."""
+        return JsonlInternalsStore(self.path / "internals.jsonl")
 
     def __enter__(self) -> State:
         return self

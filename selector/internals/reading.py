@@ -18,7 +18,7 @@ import torch
 from transformers import PreTrainedModel
 
 from selector.errors import InternalsUnavailable, MissingCompletions, Stopped
-from selector.generation.contract import Completion, CompletionKind, Prompt
+from selector.generation.contract import Completion, CompletionKind, Engine, Prompt
 from selector.generation.prompts import TokenLayout
 from selector.generation.transformers_local import TransformersEngine
 from selector.internals.attention import AttentionReading, reading_attention, shows_attention
@@ -33,7 +33,7 @@ QUESTIONS_BETWEEN_SAVES = 64
 
 
 def read_internals(
-    engine: TransformersEngine,
+    engine: Engine,
     prompts: Sequence[Prompt],
     trajectories: Mapping[str, Completion],
     *,
@@ -46,8 +46,12 @@ def read_internals(
 
     ``trajectories`` are the greedy chains by uid, ``fingerprint`` the generation settings they were made with. What
     was read is saved every few seconds. Raises Stopped once ``should_stop`` says so, after saving;
-    MissingCompletions for a prompt without a trajectory; InternalsUnavailable.
+    MissingCompletions for a prompt without a trajectory; InternalsUnavailable, also for an engine that does not run
+    the model in this process.
     """
+    if not isinstance(engine, TransformersEngine):
+        reason = "only the transformers engine runs the model in this process"
+        raise InternalsUnavailable(what="internals", where=type(engine).__name__, reason=reason)
     for prompt in prompts:
         if prompt.uid not in trajectories:
             raise MissingCompletions(uid=prompt.uid, kind=CompletionKind.TRAJECTORY, n_missing=1)
