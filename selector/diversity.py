@@ -92,13 +92,20 @@ def embed(
 
 
 def cluster(
-    embeddings: Floats32, uids: Sequence[str], n_clusters: int, seed: int, *, in_given_order: bool = False
+    embeddings: Floats32,
+    uids: Sequence[str],
+    n_clusters: int,
+    seed: int,
+    *,
+    weights: NDArray[np.float64] | None = None,
+    in_given_order: bool = False,
 ) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
     """Return each question's cluster [N] and its distance to that cluster's centre [N] (K-means, one thread).
 
     Rows are clustered in canonical order, so that their order in the file cannot matter (``in_given_order`` keeps the
     file's, as the published code does). One k-means++ start; beyond 20,000 rows it is made on a random 20,000 and
-    Lloyd's iterations then run on all. Fewer distinct rows than clusters leave some clusters empty.
+    Lloyd's iterations then run on all. Fewer distinct rows than clusters leave some clusters empty. ``weights`` [N]:
+    how much each row counts; None counts them equally.
     Raises InvalidConfig for more clusters than questions.
     """
     from sklearn.cluster import KMeans
@@ -109,17 +116,20 @@ def cluster(
         raise InvalidConfig("n_clusters", n_clusters, f"at most the number of questions, {len(embeddings)}")
     order = np.arange(len(uids)) if in_given_order else canonical_order(uids)
     rows = np.ascontiguousarray(embeddings[order])
+    counted = None if weights is None else weights[order]
     with threadpool_limits(1), warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         init: str | NDArray[np.float32] = "k-means++"
         if len(rows) > SEEDING_ROWS and n_clusters <= SEEDING_ROWS:
             sample = np.random.default_rng(seed).choice(len(rows), SEEDING_ROWS, replace=False)
             seeding = KMeans(n_clusters, n_init=1, max_iter=10, random_state=seed)
-            init = seeding.fit(rows[np.sort(sample)].astype(np.float64)).cluster_centers_.astype(np.float32)
+            sample.sort()
+            seeding.fit(rows[sample].astype(np.float64), sample_weight=None if counted is None else counted[sample])
+            init = seeding.cluster_centers_.astype(np.float32)
         kmeans = KMeans(
             n_clusters, init=init, n_init=1, max_iter=300 if isinstance(init, str) else 20, random_state=seed
         )
-        kmeans.fit(rows)
+        kmeans.fit(rows, sample_weight=counted)
         distance = np.linalg.norm(rows - kmeans.cluster_centers_[kmeans.labels_], axis=1)
     return _back(kmeans.labels_, order).astype(np.intp), _back(distance, order).astype(np.float64)
 

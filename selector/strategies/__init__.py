@@ -3,10 +3,16 @@
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from selector.strategies.care_proxy import AdvantageGapFromVotes
+from selector.strategies.cec import EntropyWeightedClustering
 from selector.strategies.const import ConformalSetSizeByCluster
 from selector.strategies.contract import Cost, Evidence, Need, PoolScores, Strategy
 from selector.strategies.entropy import VoteEntropy
+from selector.strategies.ews import EntropyWeightedSampling
+from selector.strategies.full import FullPool
 from selector.strategies.random import RandomBaseline
+from selector.strategies.scf import SelfConsistencyFiltering
+from selector.strategies.token_entropy import TokenEntropy
 from selector.strategies.v1 import RandomByCluster
 from selector.strategies.v2 import ConformalSetSize
 from selector.strategies.v3 import VoteEntropyByCluster
@@ -25,6 +31,12 @@ STRATEGIES: Mapping[str, type[Strategy]] = MappingProxyType(
         "v4": ConformalSetSizeTwoByCluster,
         "v5": ConformalSetSizeOfOutcomes,
         "v6": ConformalSetSizeOfProbes,
+        "scf": SelfConsistencyFiltering,
+        "ews": EntropyWeightedSampling,
+        "care_proxy": AdvantageGapFromVotes,
+        "cec": EntropyWeightedClustering,
+        "token_entropy": TokenEntropy,
+        "full": FullPool,
     }
 )
 

@@ -152,7 +152,7 @@ class Strategy(ABC):
     def acquisition_scores(self, evidence: Evidence, seed: int) -> NDArray[np.float64]:
         """Return one finite number a question [N]; higher is more worth labeling.
 
-        It depends on each question's own evidence and uid, never on its row.
+        It depends on the questions' evidence and uids, never on their rows.
         """
 
     def choose(
