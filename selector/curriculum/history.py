@@ -124,14 +124,10 @@ class TrainingHistory:
         )
 
 
-def replay(curriculum: Curriculum, events: Iterable[RewardEvent], *, every: int = 1) -> Iterator[Moment]:
-    """Feed a fresh curriculum with events and yield a Moment whenever ``every`` steps are over, and at the end.
-
-    Raises InvalidConfig.
-    """
+def moments(history: TrainingHistory, events: Iterable[RewardEvent], *, every: int = 1) -> Iterator[Moment]:
+    """Add events and yield a Moment whenever ``every`` steps are over, and at the end. Raises InvalidConfig."""
     if every < 1:
         raise InvalidConfig("every", every, "at least 1")
-    history = TrainingHistory(curriculum)
     for event in events:
         newest = history.newest_step
         if newest is not None and event.step // every > newest // every:

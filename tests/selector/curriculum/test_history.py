@@ -5,7 +5,7 @@ import math
 import pytest
 
 from selector.curriculum import CURRICULA, RewardEvent
-from selector.curriculum.history import Standing, TrainingHistory, replay
+from selector.curriculum.history import Standing, TrainingHistory, moments
 from selector.errors import InvalidConfig
 
 RIGHT, WRONG = 1.0, 0.0
@@ -50,7 +50,7 @@ def test_moments_tell_what_was_believed_and_how_many_groups_differed():
         RewardEvent("b", (0.0, 0.0), 3, "e5"),
     ]
 
-    first, second = replay(CURRICULA["random"](["a", "b", "c", "d"]), events)
+    first, second = moments(TrainingHistory(CURRICULA["random"](["a", "b", "c", "d"])), events)
 
     assert (first.step, first.n_rollouts, first.share_tried, first.useful) == (0, 4, 0.5, 0.5)
     assert (second.step, second.n_rollouts, second.share_tried, second.useful) == (3, 6, 0.5, 0.0)
@@ -69,7 +69,10 @@ def test_moments_tell_what_was_believed_and_how_many_groups_differed():
 def test_a_moment_comes_whenever_so_many_steps_are_over():
     events = [RewardEvent("q", (1.0,), step) for step in range(25)]
 
-    assert [moment.step for moment in replay(CURRICULA["random"](["q"]), events, every=10)] == [9, 19, 24]
-    assert list(replay(CURRICULA["random"](["q"]), [])) == []
+    def told(events, **options):
+        return list(moments(TrainingHistory(CURRICULA["random"](["q"])), events, **options))
+
+    assert [moment.step for moment in told(events, every=10)] == [9, 19, 24]
+    assert told([]) == []
     with pytest.raises(InvalidConfig, match="every"):
-        list(replay(CURRICULA["random"](["q"]), events, every=0))
+        told(events, every=0)
