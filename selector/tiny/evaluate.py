@@ -23,14 +23,15 @@ def accuracies(
     questions: Sequence[TinyQuestion],
     *,
     greedy: bool = False,
+    n_rollouts: int = N_ROLLOUTS,
     seed: int = 0,
     show: Callable[[int, int], None] = lambda done, total: None,
 ) -> list[float]:
-    """Return the share of each question's rollouts that are right: of 8 sampled ones, or of the greedy one.
+    """Return the share of each question's rollouts that are right: of so many sampled ones, or of the greedy one.
 
     ``show`` hears how many of how many completions are made.
     """
-    kind, n_rollouts = (CompletionKind.TRAJECTORY, 1) if greedy else (CompletionKind.OUTCOME, N_ROLLOUTS)
+    kind, n_rollouts = (CompletionKind.TRAJECTORY, 1) if greedy else (CompletionKind.OUTCOME, n_rollouts)
     prompts = [Prompt(str(number), question.text) for number, question in enumerate(questions)]
     requests = [Request(prompt, kind, index) for prompt in prompts for index in range(n_rollouts)]
     texts: list[list[str]] = [[] for _ in questions]

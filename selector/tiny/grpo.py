@@ -78,15 +78,27 @@ def train(
     seed: int,
     directory: Path,
     show: Callable[[int, float], None] = lambda step, mean_reward: None,
+    model_dir: Path = MODEL_DIR,
+    trainer_class: type[trl.GRPOTrainer] = trl.GRPOTrainer,
+    may_learn_nothing: bool = False,
+    **settings: Any,
 ) -> None:
     """Train the model that ships and save the trained one. ``show`` hears of every step and its mean reward.
 
-    Raises RuntimeError when no step had rewards that differ: nothing could be learned.
+    ``model_dir``, ``trainer_class`` and ``settings`` (of GRPOConfig) put others in the place of the demo's.
+    Raises RuntimeError when no step had rewards that differ, unless that is allowed: nothing could be learned.
     """
-    model = transformers.AutoModelForCausalLM.from_pretrained(MODEL_DIR, dtype=torch.float32)
-    tokenizer = transformers.AutoTokenizer.from_pretrained(MODEL_DIR)
+    model = transformers.AutoModelForCausalLM.from_pretrained(model_dir, dtype=torch.float32)
+    tokenizer = transformers.AutoTokenizer.from_pretrained(model_dir)
     steps = _Steps(show)
-    trainer = trl.GRPOTrainer(
+    given = {
+        "per_device_train_batch_size": min(N_QUESTIONS, len(rows)) * N_SAMPLES,
+        "max_completion_length": MAX_NEW_TOKENS,
+        "learning_rate": LEARNING_RATE,
+        "beta": KL_WEIGHT,
+        **settings,
+    }
+    trainer = trainer_class(
         model=model,
         processing_class=tokenizer,
         reward_funcs=reward,
@@ -96,13 +108,9 @@ def train(
             output_dir=str(directory),
             use_cpu=True,
             bf16=False,
-            per_device_train_batch_size=min(N_QUESTIONS, len(rows)) * N_SAMPLES,
             num_generations=N_SAMPLES,
-            max_completion_length=MAX_NEW_TOKENS,
             temperature=1.0,
-            learning_rate=LEARNING_RATE,
             lr_scheduler_type="constant",
-            beta=KL_WEIGHT,
             gradient_checkpointing=False,
             max_steps=n_steps,
             seed=seed,
@@ -110,11 +118,12 @@ def train(
             save_strategy="no",
             report_to="none",
             disable_tqdm=True,
+            **given,
         ),
     )
     trainer.remove_callback(transformers.PrinterCallback)
     trainer.train()
-    if steps.reward_spread == 0.0:
+    if steps.reward_spread == 0.0 and not may_learn_nothing:
         raise RuntimeError("In every step all completions earned the same reward, so there was nothing to learn from.")
     trainer.save_model()
 

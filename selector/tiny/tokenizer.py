@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable, Iterator
+from itertools import islice
 
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import PreTrainedTokenizerFast
@@ -26,13 +28,19 @@ CHAT_TEMPLATE = (
 )
 
 
-def train_tokenizer(seed: int, n_texts: int = 8000) -> PreTrainedTokenizerFast:
+def draw_texts(rng: random.Random) -> Iterator[str]:
+    """Yield questions and their solutions, in turn, without end."""
+    while True:
+        question = draw_question(rng)
+        yield from (question.text, write_solution(question, terse=rng.random() < 0.3))
+
+
+def train_tokenizer(
+    seed: int, n_texts: int = 8000, draw: Callable[[random.Random], Iterator[str]] = draw_texts
+) -> PreTrainedTokenizerFast:
     """Train the tokenizer on drawn questions and solutions."""
     rng = random.Random(seed)  # noqa: S311
-    texts = [REASONING_SUFFIX, PROBE_TEXT] * (n_texts // 10)
-    for _ in range(n_texts):
-        question = draw_question(rng)
-        texts += [question.text, write_solution(question, terse=rng.random() < 0.3)]
+    texts = [REASONING_SUFFIX, PROBE_TEXT] * (n_texts // 10) + list(islice(draw(rng), 2 * n_texts))
 
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence(

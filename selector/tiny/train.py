@@ -10,7 +10,7 @@ import argparse
 import random
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import torch
@@ -34,6 +34,7 @@ BATCHES_PER_SORT = 16  # drawn together and sorted by length, so that little is 
 IGNORED = -100
 
 Example = tuple[list[int], int]  # token ids, and where the part to learn begins
+DrawExamples = Callable[[random.Random, PreTrainedTokenizerFast], Iterator[Example]]
 
 
 def draw_training_questions(rng: random.Random) -> Iterator[TinyQuestion]:
@@ -60,13 +61,21 @@ def write_example(question: TinyQuestion, rng: random.Random, tokenizer: PreTrai
     return prompt + solution + [tokenizer.eos_token_id], len(prompt)
 
 
-def draw_batches(seed: int, n_steps: int, tokenizer: PreTrainedTokenizerFast) -> Iterator[list[Example]]:
+def draw_examples(rng: random.Random, tokenizer: PreTrainedTokenizerFast) -> Iterator[Example]:
+    """Yield training examples without end."""
+    for question in draw_training_questions(rng):
+        yield write_example(question, rng, tokenizer)
+
+
+def draw_batches(
+    seed: int, n_steps: int, tokenizer: PreTrainedTokenizerFast, draw: DrawExamples = draw_examples
+) -> Iterator[list[Example]]:
     """Yield batches of examples of similar length."""
     rng = random.Random(seed)  # noqa: S311
-    questions = draw_training_questions(rng)
+    examples = draw(rng, tokenizer)
     for first in range(0, n_steps, BATCHES_PER_SORT):
         n_batches = min(BATCHES_PER_SORT, n_steps - first)
-        drawn = [write_example(next(questions), rng, tokenizer) for _ in range(n_batches * BATCH_SIZE)]
+        drawn = [next(examples) for _ in range(n_batches * BATCH_SIZE)]
         drawn.sort(key=lambda example: len(example[0]))
         batches = [drawn[start : start + BATCH_SIZE] for start in range(0, len(drawn), BATCH_SIZE)]
         rng.shuffle(batches)
@@ -103,11 +112,21 @@ def new_model(tokenizer: PreTrainedTokenizerFast) -> LlamaForCausalLM:
     return LlamaForCausalLM(config)
 
 
-def train(*, seed: int = SEED, n_steps: int = N_STEPS) -> tuple[LlamaForCausalLM, PreTrainedTokenizerFast]:
-    """Return the trained model (float32) and its tokenizer, showing progress on standard error."""
+def train(
+    *,
+    seed: int = SEED,
+    n_steps: int = N_STEPS,
+    tokenizer: PreTrainedTokenizerFast | None = None,
+    model: LlamaForCausalLM | None = None,
+    draw: DrawExamples = draw_examples,
+) -> tuple[LlamaForCausalLM, PreTrainedTokenizerFast]:
+    """Return the trained model (float32) and its tokenizer, showing progress on standard error.
+
+    Another ``tokenizer``, a ``model`` to start from and other examples to ``draw`` raise another model the same way.
+    """
     torch.manual_seed(seed)
-    tokenizer = train_tokenizer(seed)
-    model = new_model(tokenizer).train()
+    tokenizer = tokenizer or train_tokenizer(seed)
+    model = (model or new_model(tokenizer)).train()
     matrices = [p for name, p in model.named_parameters() if p.ndim == 2 and "embed" not in name]
     others = [p for name, p in model.named_parameters() if p.ndim != 2 or "embed" in name]
     optimizers = [
@@ -125,7 +144,7 @@ def train(*, seed: int = SEED, n_steps: int = N_STEPS) -> tuple[LlamaForCausalLM
     loss_mean, n_tokens, began = 0.0, 0, time.monotonic()
     with Progress(*columns, redirect_stdout=False, disable=not sys.stderr.isatty()) as progress:
         task = progress.add_task("training", total=n_steps, note="")
-        for step, batch in enumerate(draw_batches(seed, n_steps, tokenizer), start=1):
+        for step, batch in enumerate(draw_batches(seed, n_steps, tokenizer, draw), start=1):
             ids, targets = collate(batch, tokenizer.pad_token_id)
             hidden = model.model(input_ids=ids).last_hidden_state
             learned = targets != IGNORED
