@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from selector.strategies.badge import GradientDiversity
 from selector.strategies.care_proxy import AdvantageGapFromVotes
 from selector.strategies.cec import EntropyWeightedClustering
 from selector.strategies.const import ConformalSetSizeByCluster
@@ -10,8 +11,14 @@ from selector.strategies.contract import Cost, Evidence, Need, PoolScores, Strat
 from selector.strategies.entropy import VoteEntropy
 from selector.strategies.ews import EntropyWeightedSampling
 from selector.strategies.full import FullPool
+from selector.strategies.partial_rollouts import MiddleOfPrefixEntropy
+from selector.strategies.pivot_density import PivotDensity
+from selector.strategies.pivot_trace import PivotCount
 from selector.strategies.random import RandomBaseline
 from selector.strategies.scf import SelfConsistencyFiltering
+from selector.strategies.shift import HiddenStateShift
+from selector.strategies.shift_norm import HiddenStateShiftAlone
+from selector.strategies.shift_spread import HiddenStateSpread
 from selector.strategies.token_entropy import TokenEntropy
 from selector.strategies.v1 import RandomByCluster
 from selector.strategies.v2 import ConformalSetSize
@@ -36,6 +43,13 @@ STRATEGIES: Mapping[str, type[Strategy]] = MappingProxyType(
         "care_proxy": AdvantageGapFromVotes,
         "cec": EntropyWeightedClustering,
         "token_entropy": TokenEntropy,
+        "badge": GradientDiversity,
+        "shift": HiddenStateShift,
+        "shift_norm": HiddenStateShiftAlone,
+        "shift_spread": HiddenStateSpread,
+        "pivot_trace": PivotCount,
+        "pivot_density": PivotDensity,
+        "partial_rollouts": MiddleOfPrefixEntropy,
         "full": FullPool,
     }
 )
