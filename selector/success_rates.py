@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize
+from scipy.optimize import OptimizeResult, minimize
 from scipy.special import betaln, gammaln
 
 MIN_USEFUL = 5  # with fewer questions of both outcomes nothing is said about runs that were not made
@@ -43,16 +43,16 @@ class SuccessRates:
 def fit_rates(successes: NDArray[np.int64], n_runs: NDArray[np.int64]) -> SuccessRates | None:
     """Fit the distribution of success rates by maximum likelihood; None with too few questions of both outcomes.
 
-    With fewer than five runs a share of never and always cannot be told from a beta distribution, and is left out.
+    The shares of never and always are left out with fewer than five runs, where they cannot be told from a beta
+    distribution, and where Akaike's criterion finds that they do not pay.
     """
     if int(((successes > 0) & (successes < n_runs)).sum()) < MIN_USEFUL:
         return None
     pairs, weights = np.unique(np.stack([successes, n_runs]), axis=1, return_counts=True)
     won, runs = pairs
-    has_fixed = runs.max() >= MIN_RUNS_FOR_FIXED
 
     def unpack(x: NDArray[np.float64]) -> SuccessRates:
-        shares = np.exp(np.array([0.0, *x[2:]])) if has_fixed else np.array([1.0, 0.0, 0.0])
+        shares = np.exp(np.array([0.0, *x[2:]])) if len(x) > 2 else np.array([1.0, 0.0, 0.0])
         _, never, always = shares / shares.sum()
         return SuccessRates(float(np.exp(x[0])), float(np.exp(x[1])), float(never), float(always))
 
@@ -63,9 +63,15 @@ def fit_rates(successes: NDArray[np.int64], n_runs: NDArray[np.int64]) -> Succes
         log_choose = gammaln(runs + 1) - gammaln(won + 1) - gammaln(runs - won + 1)
         return -float(weights @ (np.log(np.maximum(likelihood, 1e-300)) + log_choose))
 
-    starts = [np.array([0.0, 0.0, 0.0, 0.0]), np.array([-1.0, -1.0, -5.0, -5.0])] if has_fixed else [np.zeros(2)]
-    fits = [minimize(loss, start, method="L-BFGS-B", bounds=[(-7, 7)] * len(start)) for start in starts]
-    return unpack(min(fits, key=lambda fit: float(fit.fun)).x)
+    def best(*starts: list[float]) -> OptimizeResult:
+        fits = [minimize(loss, start, method="L-BFGS-B", bounds=[(-7, 7)] * len(start)) for start in starts]
+        return min(fits, key=lambda fit: float(fit.fun))
+
+    plain = best([0.0, 0.0])
+    if runs.max() < MIN_RUNS_FOR_FIXED:
+        return unpack(plain.x)
+    fixed = best([0.0, 0.0, 0.0, 0.0], [*plain.x, -5.0, -5.0])
+    return unpack(fixed.x if fixed.fun < plain.fun - 2 else plain.x)  # two numbers more
 
 
 def share_alive(
