@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Sequence
 
 from selector.config import PRESETS, RULES
+from selector.curriculum.commands import add_curriculum
 from selector.errors import SelectorError, Stopped
 from selector.strategies import STRATEGIES
 from selector.variance_command import add_variance
@@ -20,6 +21,7 @@ Find the questions whose answers are worth paying for.
   rank    which questions of a pool to have answered, from a model or from recorded answers
   probe   only ask the model, and record its answers for later
   variance  which questions a model is sometimes right on, from scored runs
+  curriculum  how a training goes, from its reward log
   grade   compare answers with gold answers
   read    what a trainer's grader reads in an answer
 """
@@ -87,10 +89,11 @@ def build_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="assay", description=DESCRIPTION, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    commands = parser.add_subparsers(dest="command", required=True, metavar="{rank,probe,variance,grade,read}")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="{rank,probe,variance,curriculum,grade,read}")
     _add_rank(commands)
     _add_probe(commands)
     add_variance(commands)
+    add_curriculum(commands)
 
     grade = commands.add_parser("grade", help="compare answers with gold answers")
     grade.add_argument("cases", metavar="CASES.jsonl", help="rows with gold, answer and, if known, kind")
