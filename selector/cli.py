@@ -133,6 +133,8 @@ def _add_rank(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
     source = likeness.add_mutually_exclusive_group()
     source.add_argument("--embedder", metavar="E", help="sentence-transformers directory or name (default: minilm)")
     source.add_argument("--embeddings", metavar="X.npy", help="one row of numbers for each row of the pool")
+    inside = rank.add_argument_group("what happens inside the model (shift, badge, pivot_trace, ...)")
+    inside.add_argument("--internals", metavar="F.npz", help="as `assay probe --internals` wrote them")
     _add_model_options(rank, n_answers=None)
     output = rank.add_argument_group("output")
     output.add_argument("--out", required=True, metavar="PICKS.jsonl", help="the picks, best first")
@@ -151,6 +153,9 @@ def _add_probe(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     probe.add_argument("pool", metavar="POOL", help="questions, with answers or without: JSONL, CSV or Parquet")
     _add_model_options(probe, n_answers=20)
     probe.add_argument("--out", required=True, metavar="VOTES.jsonl", help="the recorded answers")
+    probe.add_argument(
+        "--internals", metavar="OUT.npz", help="hidden states, attention and token probabilities (transformers)"
+    )
 
 
 def _add_model_options(parser: argparse.ArgumentParser, *, n_answers: int | None) -> None:

@@ -19,7 +19,8 @@ from selector.answers import Grader
 from selector.config import SelectionConfig
 from selector.conformal import THRESHOLDS
 from selector.diversity import PACKAGED_EMBEDDERS, embed, embedder_fingerprint, resolve_embedder
-from selector.errors import InvalidConfig, PoolTooSmall
+from selector.errors import FingerprintMismatch, InvalidConfig, PoolTooSmall
+from selector.internals import Internals
 from selector.pipeline import Progress, SelectionResult, run_selection
 from selector.probing import Probed, Questions, probe_files, read_question_file
 from selector.progress import StageProgress, StopOnSignal
@@ -44,6 +45,7 @@ class Evidence:
     tokens: dict[str, int]
     numbers: Sequence[int] | None = None
     set_aside: Mapping[str, str] = field(default_factory=dict)  # uid -> reason code
+    internals: Internals | None = None
     told: dict[str, object] = field(default_factory=dict)  # what the report says of it
 
 
@@ -74,6 +76,7 @@ def rank(options: Namespace, progress: StageProgress, stop: StopOnSignal) -> int
             config=evidence.config,
             embeddings=embeddings,
             embedder=embedder,
+            internals=evidence.internals,
             grader=grader,
             ineligible=evidence.set_aside,
             progress=advance,
@@ -88,7 +91,20 @@ def _read_recorded(options: Namespace, config: SelectionConfig) -> Evidence:
     pool = read_votes(options.votes)
     calibration = read_votes(options.calibration_votes, calibration=True)
     pool, calibration, config = _fit_counts(pool, calibration, options, config)
-    return Evidence(pool, calibration, config, count_tokens([*pool, *calibration]))
+    tokens = count_tokens([*pool, *calibration])
+    return Evidence(pool, calibration, config, tokens, internals=load_internals(options.internals, pool))
+
+
+def load_internals(path: str | None, pool: Sequence[QuestionVotes]) -> Internals | None:
+    """Read the internals of a pool's questions; None without a file. Raises InvalidConfig, and FingerprintMismatch
+    where they come from chains of other generation settings than the answers."""
+    if path is None:
+        return None
+    internals = Internals.load(path).take([question.uid for question in pool])
+    for question in pool:
+        if question.fingerprint not in (None, internals.fingerprint):
+            raise FingerprintMismatch(pool=str(question.fingerprint), calibration=internals.fingerprint)
+    return internals
 
 
 def _ask_model(
@@ -134,13 +150,16 @@ def _check_before_asking(pool: Questions, calibration: Questions, options: Names
 
 def probe(options: Namespace, progress: StageProgress, stop: StopOnSignal) -> int:
     """Ask the model about every question of a file and write a votes file. Raises SelectorError."""
-    check_writable(options.out)
+    check_writable(options.out, options.internals)
     config = SelectionConfig.preset(budget=1, n_outcomes=options.outcomes, n_probes=options.probes, seed=options.seed)
     with State(options.state or f"{options.out}.state") as state:
         questions = _read_questions(options.pool, options, progress, need_answer=False)
-        probed = _probe([questions], options, config, state, progress, stop)
+        probed = _probe([questions], options, config, state, progress, stop, with_internals=bool(options.internals))
     (votes,) = probed.votes
     write_atomically(options.out, (_line(question.to_json()) for question in votes))
+    if options.internals and probed.internals:
+        probed.internals.save(options.internals)
+        progress.say(f"Wrote the internals of {len(probed.internals):,} questions to {options.internals}.")
     progress.say(f"Wrote the answers to {len(votes):,} questions to {options.out}.")
     return 0
 
@@ -225,6 +244,8 @@ def _probe(
     state: State,
     progress: StageProgress,
     stop: StopOnSignal,
+    *,
+    with_internals: bool = False,
 ) -> Probed:
     probed = probe_files(
         files,
@@ -244,6 +265,7 @@ def _probe(
         state=state,
         progress=progress,
         should_stop=stop,
+        with_internals=with_internals,
     )
     aside = sorted(probed.set_aside_messages.items())
     _say_first(progress, [f"Question {uid} was set aside: {message}" for uid, message in aside], "were set aside")

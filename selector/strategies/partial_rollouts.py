@@ -24,6 +24,7 @@ class MiddleOfPrefixEntropy(Strategy):
         "Partial rollouts: middling entropy at the start (reconstruction from a title, low confidence)"
     )
     provenance = "reconstruction"
+    is_nested = True
     needs: ClassVar[frozenset[Need]] = frozenset({Need.TOKEN_PROBABILITIES})
 
     def acquisition_scores(self, evidence: Evidence, seed: int) -> NDArray[np.float64]:

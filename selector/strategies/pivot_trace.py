@@ -21,6 +21,7 @@ class PivotCount(Strategy):
     key = "pivot_trace"
     title = "PivotTrace: pivots of long-range attention (reconstruction)"
     provenance = "reconstruction"
+    is_nested = True
     needs: ClassVar[frozenset[Need]] = frozenset({Need.ATTENTION})
 
     def acquisition_scores(self, evidence: Evidence, seed: int) -> NDArray[np.float64]:
