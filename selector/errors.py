@@ -220,5 +220,5 @@ class RewardLogChanged(SelectorError):
         self.path, self.offset, self.found = path, offset, found
         super().__init__(
             f"{path} was read up to byte {offset} before, and now {found}: it was cut or replaced. "
-            "Put the old file back, or delete the snapshot to count this file from its beginning."
+            "Put the old file back, or delete the checkpoint to count this file from its beginning."
         )

@@ -17,21 +17,21 @@ ID_BYTES = 16  # kept of each event's id
 
 
 class LogFollower:
-    """Feeds a curriculum from a log; with a ``snapshot`` file it goes on where it was last saved.
+    """Feeds a curriculum from a log; with a ``checkpoint`` file it goes on where it was last saved.
 
     ``n_counted``: events the curriculum has learned from; ``n_repeated``: events whose id had come before, left out;
     ``n_unknown``: events of questions that the curriculum does not have, left out (a log may serve several). One
-    process follows into one snapshot. Raises CurriculumMismatch, and RewardLogChanged when the log is not the file
-    that the snapshot was made from.
+    process follows into one checkpoint. Raises CurriculumMismatch, and RewardLogChanged when the log is not the file
+    that the checkpoint was made from.
     """
 
-    def __init__(self, curriculum: Curriculum, log: RewardLog, snapshot: str | Path | None = None) -> None:
+    def __init__(self, curriculum: Curriculum, log: RewardLog, checkpoint: str | Path | None = None) -> None:
         self.curriculum, self.log = curriculum, log
-        self.snapshot = None if snapshot is None else Path(snapshot)
+        self.checkpoint = None if checkpoint is None else Path(checkpoint)
         self.offset = self.n_counted = self.n_repeated = self.n_unknown = 0
         self._ids: set[bytes] = set()
-        if self.snapshot is not None and self.snapshot.exists():
-            self._load(json.loads(self.snapshot.read_text(encoding="utf-8")))
+        if self.checkpoint is not None and self.checkpoint.exists():
+            self._load(json.loads(self.checkpoint.read_text(encoding="utf-8")))
 
     def catch_up(self) -> int:
         """Learn from everything the log holds by now and return how many events counted."""
@@ -47,10 +47,10 @@ class LogFollower:
     def save(self) -> None:
         """Write the curriculum's state and the place in the log, together, whole or not at all.
 
-        The log is on the disk first, so that no power cut leaves a snapshot that is ahead of it.
+        The log is on the disk first, so that no power cut leaves a checkpoint that is ahead of it.
         """
-        if self.snapshot is None:
-            raise ValueError("this follower was made without a snapshot file")
+        if self.checkpoint is None:
+            raise ValueError("this follower was made without a checkpoint file")
         self.log.sync()
         state = {
             "curriculum": self.curriculum.state_dict(),
@@ -59,7 +59,7 @@ class LogFollower:
             "counts": [self.n_counted, self.n_repeated, self.n_unknown],
             "ids": base64.b64encode(b"".join(sorted(self._ids))).decode(),
         }
-        write_atomically(self.snapshot, [json.dumps(state), "\n"])
+        write_atomically(self.checkpoint, [json.dumps(state), "\n"])
 
     def _count(self, event: RewardEvent) -> None:
         identity = hashlib.blake2b(event.id.encode(), digest_size=ID_BYTES).digest()

@@ -241,9 +241,9 @@ def test_a_follower_counts_each_id_once(tmp_path):
     assert follower.curriculum.beliefs.n_rollouts.sum() == 6
 
 
-def test_a_follower_goes_on_from_its_snapshot(tmp_path):
-    log, snapshot = RewardLog(tmp_path / "rewards.jsonl"), tmp_path / "snapshot.json"
-    first = LogFollower(curriculum(), log, snapshot)
+def test_a_follower_goes_on_from_its_checkpoint(tmp_path):
+    log, checkpoint = RewardLog(tmp_path / "rewards.jsonl"), tmp_path / "checkpoint.json"
+    first = LogFollower(curriculum(), log, checkpoint)
     log.append(events(1, 2))
     first.catch_up()
     first.curriculum.propose(3)
@@ -251,36 +251,36 @@ def test_a_follower_goes_on_from_its_snapshot(tmp_path):
     expected = first.curriculum.propose(3)
     log.append([*events(2), *events(3)])
 
-    second = LogFollower(curriculum(), log, snapshot)
+    second = LogFollower(curriculum(), log, checkpoint)
 
     assert second.curriculum.propose(3) == expected
     assert second.catch_up() == 1
     assert (second.n_counted, second.n_repeated) == (3, 1)
 
 
-def test_a_snapshot_saved_before_anything_was_written_is_good(tmp_path):
-    log, snapshot = RewardLog(tmp_path / "rewards.jsonl"), tmp_path / "snapshot.json"
-    LogFollower(curriculum(), log, snapshot).save()
+def test_a_checkpoint_saved_before_anything_was_written_is_good(tmp_path):
+    log, checkpoint = RewardLog(tmp_path / "rewards.jsonl"), tmp_path / "checkpoint.json"
+    LogFollower(curriculum(), log, checkpoint).save()
     log.append(events(1))
 
-    assert LogFollower(curriculum(), log, snapshot).catch_up() == 1
+    assert LogFollower(curriculum(), log, checkpoint).catch_up() == 1
 
 
-def test_a_snapshot_of_another_log_or_curriculum_is_refused(tmp_path):
-    log, snapshot = RewardLog(tmp_path / "rewards.jsonl"), tmp_path / "snapshot.json"
+def test_a_checkpoint_of_another_log_or_curriculum_is_refused(tmp_path):
+    log, checkpoint = RewardLog(tmp_path / "rewards.jsonl"), tmp_path / "checkpoint.json"
     log.append(events(1))
-    follower = LogFollower(curriculum(), log, snapshot)
+    follower = LogFollower(curriculum(), log, checkpoint)
     follower.catch_up()
     follower.save()
 
     with pytest.raises(CurriculumMismatch, match="mopps"):
-        LogFollower(curriculum("mopps"), log, snapshot)
+        LogFollower(curriculum("mopps"), log, checkpoint)
     log.path.unlink()
     with pytest.raises(RewardLogChanged):
-        LogFollower(curriculum(), log, snapshot)
+        LogFollower(curriculum(), log, checkpoint)
     log.append(events(4))
-    with pytest.raises(RewardLogChanged, match=r"delete the snapshot"):
-        LogFollower(curriculum(), log, snapshot)
+    with pytest.raises(RewardLogChanged, match=r"delete the checkpoint"):
+        LogFollower(curriculum(), log, checkpoint)
 
 
 def start_worker(folder, name, n_events):
@@ -297,14 +297,14 @@ def test_eight_writers_one_of_them_killed_lose_nothing_and_count_nothing_twice(t
     """Writers append while a trainer proposes and is itself restarted; a killed writer's successor sends again what
     nobody had acknowledged.
     """
-    log, snapshot = RewardLog(tmp_path / "rewards.jsonl"), tmp_path / "snapshot.json"
+    log, checkpoint = RewardLog(tmp_path / "rewards.jsonl"), tmp_path / "checkpoint.json"
     names = [f"worker{i}" for i in range(N_WORKERS)]
     share = N_REWARDS // N_WORKERS
     workers = {name: start_worker(tmp_path, name, share) for name in names}
     victim = tmp_path / "worker3.acknowledged"
     n_proposals = n_restarts = 0
     killed_at = None
-    trainer = LogFollower(curriculum("mopps", N_QUESTIONS), log, snapshot)
+    trainer = LogFollower(curriculum("mopps", N_QUESTIONS), log, checkpoint)
 
     while any(worker.is_alive() for worker in workers.values()):
         trainer.catch_up()
@@ -318,7 +318,7 @@ def test_eight_writers_one_of_them_killed_lose_nothing_and_count_nothing_twice(t
             workers["worker3"] = start_worker(tmp_path, "worker3", share)
         if n_proposals % 25 == 0:
             trainer.save()
-            trainer = LogFollower(curriculum("mopps", N_QUESTIONS), log, snapshot)
+            trainer = LogFollower(curriculum("mopps", N_QUESTIONS), log, checkpoint)
             n_restarts += 1
         time.sleep(0.01)
     trainer.catch_up()
