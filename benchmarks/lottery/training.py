@@ -33,7 +33,7 @@ class Recipe:
     """How every training is done, whatever was chosen; fixed before the first one."""
 
     n_steps: int = 15
-    learning_rate: float = 3e-4
+    learning_rate: float = 1e-4
     kl_weight: float = 0.0
 
 
@@ -71,11 +71,9 @@ def be_quiet() -> None:
 
 def training_rows(questions: Sequence[TinyQuestion]) -> datasets.Dataset:
     """Return the rows of a trainer; fewer than a step's are repeated in turn, so that all steps cost the same."""
-    repeated = (
-        list(questions) * -(-grpo.N_QUESTIONS // len(questions)) if len(questions) < grpo.N_QUESTIONS else questions
-    )
-    rows = [{"prompt": [{"role": "user", "content": each.text}], "answer": each.answer} for each in repeated]
-    return datasets.Dataset.from_list(rows)
+    n_repeats = -(-grpo.N_QUESTIONS // len(questions))
+    rows = [{"prompt": [{"role": "user", "content": each.text}], "answer": each.answer} for each in questions]
+    return datasets.Dataset.from_list(rows * n_repeats)
 
 
 def train_and_measure(pool: Pool, questions: Sequence[TinyQuestion], *, seed: int, recipe: Recipe) -> dict[str, Any]:
