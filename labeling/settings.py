@@ -74,6 +74,7 @@ INSTALLED_APPS = [
     "axes",
     "csp",
     "django_htmx",
+    "rest_framework",
     "template_partials",
 ]
 
@@ -196,6 +197,14 @@ LOGGING = {
     "disable_existing_loggers": False,
     "handlers": {"console": {"class": "logging.StreamHandler"}},
     "loggers": {"labeling": {"handlers": ["console"], "level": "INFO"}},
+}
+
+REST_FRAMEWORK = {
+    "DEFAULT_AUTHENTICATION_CLASSES": ["labeling.api.authentication.TokenAuthentication"],
+    "DEFAULT_PERMISSION_CLASSES": ["labeling.api.authentication.HasScope"],
+    "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
+    "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
+    "EXCEPTION_HANDLER": "labeling.api.errors.error_response",
 }
 
 # Assay's own

@@ -4,6 +4,7 @@ from django.contrib import admin
 from django.urls import include, path
 
 from labeling.views import adjudicate, annotate, calibration, exports, home, imports, people, policy_models, pools
+from labeling.views import curricula as curriculum_views
 from labeling.views import rounds as round_views
 from labeling.views import runs as run_views
 from labeling.views import variance as variance_views
@@ -21,6 +22,9 @@ pool_urls = [
     path("runs/new/", run_views.run_new, name="run-new"),
     path("budgets/new/", round_views.budget_new, name="budget-new"),
     path("variance/", variance_views.pool_variance, name="pool-variance"),
+    path("curricula/", curriculum_views.pool_curricula, name="pool-curricula"),
+    path("curricula/new/", curriculum_views.curriculum_new, name="curriculum-new"),
+    path("tokens/new/", curriculum_views.token_new, name="token-new"),
     path("export/", exports.pool_export, name="pool-export"),
     path("export/new/", exports.export_new, name="export-new"),
 ]
@@ -58,6 +62,9 @@ urlpatterns = [
     path("slots/<int:slot_id>/unanswerable/", annotate.unanswerable, name="slot-unanswerable"),
     path("slots/<int:slot_id>/skip/", annotate.skip, name="slot-skip"),
     path("adjudications/<int:slot_id>/", adjudicate.adjudication, name="adjudication"),
+    path("curricula/<int:curriculum_id>/", curriculum_views.curriculum, name="curriculum"),
+    path("tokens/<int:token_id>/revoke/", curriculum_views.token_revoke, name="token-revoke"),
     path("exports/<int:export_id>/<path:filename>", exports.export_file, name="export-file"),
+    path("api/v1/", include("labeling.api.urls")),
     path("admin/", admin.site.urls),
 ]

@@ -10,11 +10,10 @@ from django.db import transaction
 
 from labeling import policies
 from labeling.audit import record_event
-from labeling.engine.curricula import OpenCurriculum, curriculum_kinds
+from labeling.engine.curricula import OpenCurriculum, curriculum_kinds, fresh_curriculum, open_curriculum
 from labeling.engine.exports import rollout_counts
 from labeling.errors import Conflict, EngineFailure, LabelingError
 from labeling.models import (
-    BeliefPoint,
     Curriculum,
     DatasetSnapshot,
     GoldAnswer,
@@ -46,18 +45,6 @@ class Received:
     n_accepted: int = 0
     n_repeated: int = 0
     rejected: list[tuple[int, str, str]] = field(default_factory=list)
-
-
-def open_curriculum(curriculum: Curriculum) -> OpenCurriculum:
-    """Return the curriculum in memory, with every reward that was taken in."""
-    return OpenCurriculum(
-        curriculum.kind,
-        [row["uid"] for row in curriculum.snapshot.rows],
-        seed=curriculum.seed,
-        options=curriculum.options,
-        prior=curriculum.prior,
-        state=curriculum.state,
-    )
 
 
 @transaction.atomic
@@ -98,7 +85,7 @@ def create_curriculum(
         prior=_stored_rollouts(snapshot) if uses_stored_rollouts else {},
         created_by=by,
     )
-    curriculum.state = open_curriculum(curriculum).state()  # and so options that mean nothing are refused here
+    curriculum.state = fresh_curriculum(curriculum).state()  # and so options that mean nothing are refused here
     curriculum.save()
     record_event("curriculum.created", target=curriculum, by=by, pool=pool, kind=kind, questions=snapshot.n_rows)
     return curriculum
@@ -146,20 +133,16 @@ def observe(*, curriculum: Curriculum, reports: Sequence[RewardReport], by: User
     latest_step = max(0, locked.proposals.count() - 1)
     received = Received()
     new: list[RewardEvent] = []
-    newest_step = _latest_point_step(locked)
     for position, report in enumerate(reports):
         if report.event_id in known:
             received.n_repeated += 1
             continue
         step = latest_step if report.step is None else report.step
-        if step > newest_step and new:
-            _save_point(locked, opened, newest_step)
         try:
             opened.observe(report.uid, report.rewards, step)
         except EngineFailure as error:
             received.rejected.append((position, error.code, error.message))
             continue
-        newest_step = max(newest_step, step)
         known.add(report.event_id)
         new.append(
             RewardEvent(
@@ -172,7 +155,6 @@ def observe(*, curriculum: Curriculum, reports: Sequence[RewardReport], by: User
         )
     if new:
         RewardEvent.objects.bulk_create(new, batch_size=IDS_PER_QUERY)
-        _save_point(locked, opened, newest_step)
         _save_state(locked, opened)
     received.n_accepted = len(new)
     return received
@@ -197,26 +179,6 @@ def _known_ids(curriculum: Curriculum, ids: Sequence[str]) -> set[str]:
         some = ids[start : start + IDS_PER_QUERY]
         found.update(curriculum.events.filter(event_id__in=some).values_list("event_id", flat=True))
     return found
-
-
-def _latest_point_step(curriculum: Curriculum) -> int:
-    latest = curriculum.points.order_by("-step").first()
-    return latest.step if latest else 0
-
-
-def _save_point(curriculum: Curriculum, opened: OpenCurriculum, step: int) -> None:
-    summary = opened.summary()
-    BeliefPoint.objects.update_or_create(
-        curriculum=curriculum,
-        step=step,
-        defaults={
-            "n_rollouts": summary.n_rollouts,
-            "mean": summary.mean,
-            "variance": summary.variance,
-            "rate_quantiles": summary.rate_quantiles,
-            "evidence_quantiles": summary.evidence_quantiles,
-        },
-    )
 
 
 def _stored_rollouts(snapshot: DatasetSnapshot) -> dict[str, list[int]]:

@@ -1,17 +1,29 @@
-"""Curricula as the application runs them: opened from a row, moved by rewards, saved back."""
+"""Curricula as the application runs them: opened from a row, moved by rewards, saved back, told as a story."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from labeling.engine.errors import translated_errors
-from selector.curriculum import CURRICULA
+from labeling.models import Curriculum
+from selector.curriculum import CURRICULA, RewardEvent
+from selector.curriculum.history import Moment, Standing, TrainingHistory, moments
 
-QUANTILES = (0.1, 0.5, 0.9)
+__all__ = [
+    "CurriculumKind",
+    "Moment",
+    "OpenCurriculum",
+    "QuestionStanding",
+    "Standing",
+    "Story",
+    "curriculum_kinds",
+    "fresh_curriculum",
+    "open_curriculum",
+]
+
+MOST_MOMENTS = 200  # points of a curve
 
 
 @dataclass(frozen=True)
@@ -25,21 +37,11 @@ class CurriculumKind:
 
 
 @dataclass(frozen=True)
-class BeliefSummary:
-    """What is believed of all questions together; quantiles at 10, 50 and 90 %."""
-
-    n_rollouts: int
-    mean: float
-    variance: float
-    rate_quantiles: list[float]
-    evidence_quantiles: list[float]
-
-
-@dataclass(frozen=True)
-class Belief:
-    """Beta(a, b) of one question's success rate; ``last_step`` None before its first reward in training."""
+class QuestionStanding:
+    """One question after its rewards: where it stands, and the belief Beta(a, b) of its success rate."""
 
     uid: str
+    standing: Standing
     a: float
     b: float
     n_rollouts: int
@@ -54,6 +56,14 @@ class Belief:
         """Standard deviation of the belief."""
         n = self.a + self.b
         return float((self.a * self.b / (n * n * (n + 1))) ** 0.5)
+
+
+@dataclass(frozen=True)
+class Story:
+    """How a training went: beliefs over time, and every question as it stands now."""
+
+    moments: list[Moment]
+    questions: list[QuestionStanding]
 
 
 def curriculum_kinds() -> list[CurriculumKind]:
@@ -99,23 +109,30 @@ class OpenCurriculum:
         """Return what ``state=`` goes on from."""
         return self._curriculum.state_dict()
 
-    def summary(self) -> BeliefSummary:
-        """Return what is believed of all questions together."""
-        beliefs = self._curriculum.beliefs
-        n = beliefs.a + beliefs.b
-        return BeliefSummary(
-            n_rollouts=int(beliefs.n_rollouts.sum()),
-            mean=float(beliefs.mean.mean()),
-            variance=float((beliefs.a * beliefs.b / (n * n * (n + 1))).mean()),
-            rate_quantiles=np.quantile(beliefs.mean, QUANTILES).tolist(),
-            evidence_quantiles=np.quantile(beliefs.n_rollouts, QUANTILES).tolist(),
-        )
-
-    def beliefs(self) -> list[Belief]:
-        """Return what is believed of each question."""
-        beliefs = self._curriculum.beliefs
+    def story(self, events: Iterable[tuple[str, str, Sequence[float | None], int]], newest_step: int) -> Story:
+        """Tell how the training went, from (id, uid, rewards, step) of its events; the curriculum must be fresh."""
+        history = TrainingHistory(self._curriculum)
+        reported = (RewardEvent(uid, tuple(rewards), step, identity) for identity, uid, rewards, step in events)
+        told = list(moments(history, reported, every=newest_step // MOST_MOMENTS + 1))
+        beliefs, standings = self._curriculum.beliefs, history.standings()
         columns = (beliefs.a.tolist(), beliefs.b.tolist(), beliefs.n_rollouts.tolist(), beliefs.last_step.tolist())
-        return [
-            Belief(uid, a, b, n, step if step >= 0 else None)
-            for uid, a, b, n, step in zip(beliefs.uids, *columns, strict=True)
+        questions = [
+            QuestionStanding(uid, standings[uid], a, b, n, last_step if last_step >= 0 else None)
+            for uid, a, b, n, last_step in zip(beliefs.uids, *columns, strict=True)
         ]
+        return Story(told, questions)
+
+
+def open_curriculum(row: Curriculum) -> OpenCurriculum:
+    """Return the row's curriculum in memory, with every reward that was taken in."""
+    return _in_memory(row, row.state)
+
+
+def fresh_curriculum(row: Curriculum) -> OpenCurriculum:
+    """Return the row's curriculum as it was before any reward."""
+    return _in_memory(row, None)
+
+
+def _in_memory(row: Curriculum, state: Mapping[str, Any] | None) -> OpenCurriculum:
+    uids = [question["uid"] for question in row.snapshot.rows]
+    return OpenCurriculum(row.kind, uids, seed=row.seed, options=row.options, prior=row.prior, state=state)

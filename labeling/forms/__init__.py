@@ -1,6 +1,7 @@
 """What people fill in. A form checks its fields; the rules are the actions', whose refusals views show on the form."""
 
 from labeling.forms.answers import AnswerForm, DecisionForm, DraftForm, ExportForm, UnanswerableForm
+from labeling.forms.curricula import CurriculumForm, TokenForm
 from labeling.forms.people import InvitationForm, JoinForm, LoginForm, MemberRoleForm
 from labeling.forms.pools import CalibrationFileForm, FileForm, GuidelineForm, MappingForm, PoolForm, VotesForm
 from labeling.forms.runs import BudgetForm, PolicyModelForm, RoundForm, RoundStatusForm, RunForm, UnitsForm
@@ -9,6 +10,7 @@ __all__ = [
     "AnswerForm",
     "BudgetForm",
     "CalibrationFileForm",
+    "CurriculumForm",
     "DecisionForm",
     "DraftForm",
     "ExportForm",
@@ -24,6 +26,7 @@ __all__ = [
     "RoundForm",
     "RoundStatusForm",
     "RunForm",
+    "TokenForm",
     "UnanswerableForm",
     "UnitsForm",
     "VotesForm",

@@ -51,22 +51,6 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
-            name='BeliefPoint',
-            fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('step', models.PositiveBigIntegerField()),
-                ('n_rollouts', models.PositiveBigIntegerField()),
-                ('mean', models.FloatField(help_text='Mean believed success rate.')),
-                ('variance', models.FloatField(help_text='Mean variance of the beliefs.')),
-                ('rate_quantiles', models.JSONField(help_text='10, 50 and 90 % of the believed success rates.')),
-                ('evidence_quantiles', models.JSONField(help_text='10, 50 and 90 % of the rollouts each question has had.')),
-                ('curriculum', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='points', to='labeling.curriculum')),
-            ],
-            options={
-                'ordering': ['step'],
-            },
-        ),
-        migrations.CreateModel(
             name='Proposal',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
@@ -97,10 +81,6 @@ class Migration(migrations.Migration):
         migrations.AddConstraint(
             model_name='curriculum',
             constraint=models.UniqueConstraint(fields=('pool', 'name'), name='curriculum_name_once_in_a_pool'),
-        ),
-        migrations.AddConstraint(
-            model_name='beliefpoint',
-            constraint=models.UniqueConstraint(fields=('curriculum', 'step'), name='belief_point_once_a_step'),
         ),
         migrations.AddConstraint(
             model_name='proposal',

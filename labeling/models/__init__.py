@@ -1,5 +1,5 @@
 from labeling.models.comparisons import Comparison
-from labeling.models.curricula import BeliefPoint, Curriculum, Proposal, RewardEvent
+from labeling.models.curricula import Curriculum, Proposal, RewardEvent
 from labeling.models.datasets import DatasetSnapshot, Export
 from labeling.models.evidence import (
     Embedding,
@@ -35,7 +35,6 @@ __all__ = [
     "AnswerKind",
     "ApiToken",
     "AuditEvent",
-    "BeliefPoint",
     "Budget",
     "BudgetUnit",
     "CalibrationItem",

@@ -63,19 +63,3 @@ class Proposal(AppendOnly):
                 name="proposal_once_for_a_key",
             )
         ]
-
-
-class BeliefPoint(models.Model):
-    """What was believed of all questions together once the rewards of a step had come in: a point of the curves."""
-
-    curriculum = models.ForeignKey(Curriculum, models.CASCADE, related_name="points")
-    step = models.PositiveBigIntegerField()
-    n_rollouts = models.PositiveBigIntegerField()
-    mean = models.FloatField(help_text="Mean believed success rate.")
-    variance = models.FloatField(help_text="Mean variance of the beliefs.")
-    rate_quantiles = models.JSONField(help_text="10, 50 and 90 % of the believed success rates.")
-    evidence_quantiles = models.JSONField(help_text="10, 50 and 90 % of the rollouts each question has had.")
-
-    class Meta:
-        ordering = ["step"]
-        constraints = [UniqueConstraint(fields=["curriculum", "step"], name="belief_point_once_a_step")]

@@ -7,8 +7,11 @@ from django.shortcuts import get_object_or_404
 
 from labeling import policies
 from labeling.models import (
+    ApiToken,
     Budget,
     CalibrationSet,
+    Comparison,
+    Curriculum,
     Export,
     ImportBatch,
     Invitation,
@@ -44,6 +47,18 @@ def managed_run(user: User, run_id: int) -> SelectionRun:
     )
     policies.check_can_manage(run.pool, user)
     return run
+
+
+def managed_comparison(user: User, comparison_id: int) -> Comparison:
+    """A comparison on a run of a pool that the person manages."""
+    comparison = get_object_or_404(
+        Comparison.objects.select_related("run__pool", "run__calibration_set", "run__policy_model", "created_by").filter(
+            run__pool__in=Pool.objects.visible_to(user)
+        ),
+        pk=comparison_id,
+    )
+    policies.check_can_manage(comparison.run.pool, user)
+    return comparison
 
 
 def managed_budget(user: User, budget_id: int) -> Budget:
@@ -115,6 +130,25 @@ def managed_calibration_set(user: User, set_id: int) -> CalibrationSet:
     else:
         policies.check_can_manage(calibration_set.pool, user)
     return calibration_set
+
+
+def managed_curriculum(user: User, curriculum_id: int) -> Curriculum:
+    """A curriculum of a pool that the person manages."""
+    curriculum = get_object_or_404(
+        Curriculum.objects.select_related("pool", "snapshot").filter(pool__in=Pool.objects.visible_to(user)),
+        pk=curriculum_id,
+    )
+    policies.check_can_manage(curriculum.pool, user)
+    return curriculum
+
+
+def managed_token(user: User, token_id: int) -> ApiToken:
+    """A token of a pool that the person manages."""
+    token = get_object_or_404(
+        ApiToken.objects.select_related("pool").filter(pool__in=Pool.objects.visible_to(user)), pk=token_id
+    )
+    policies.check_can_manage(token.pool, user)
+    return token
 
 
 def managed_export(user: User, export_id: int) -> Export:

@@ -1,0 +1,90 @@
+"""Where a curriculum stands: beliefs over time, and which questions are done, stuck or forgotten."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+from django.core.cache import cache
+from django.db.models import Count, Max, QuerySet
+
+from labeling.engine.curricula import (
+    CurriculumKind,
+    QuestionStanding,
+    Standing,
+    Story,
+    curriculum_kinds,
+    fresh_curriculum,
+)
+from labeling.models import ApiToken, Curriculum, DatasetSnapshot, Pool
+
+EVIDENCE_BOUNDS = (0, 8, 16, 32, 64, 128)  # rollouts of a question: the classes of the histogram
+
+
+@dataclass(frozen=True)
+class QuestionLine:
+    """One question with its words and where it stands."""
+
+    text: str
+    question: QuestionStanding
+
+
+def curricula_of(pool: Pool) -> QuerySet[Curriculum]:
+    """The pool's curricula, newest first, without their states."""
+    return (
+        Curriculum.objects.filter(pool=pool)
+        .select_related("snapshot", "created_by")
+        .defer("state", "prior", "snapshot__rows")
+        .annotate(n_events=Count("events"))
+        .order_by("-created_at", "-id")
+    )
+
+
+def latest_snapshot(pool: Pool) -> DatasetSnapshot | None:
+    """The pool's newest frozen set of gold answers."""
+    return pool.snapshots.order_by("-created_at", "-id").first()
+
+
+def tokens_of(pool: Pool) -> QuerySet[ApiToken]:
+    """The pool's tokens that are not revoked, newest first."""
+    return pool.api_tokens.filter(revoked_at__isnull=True).select_related("owner")
+
+
+def kind_of(curriculum: Curriculum) -> CurriculumKind:
+    """What the curriculum's kind is, in words."""
+    return next(kind for kind in curriculum_kinds() if kind.key == curriculum.kind)
+
+
+def story_of(curriculum: Curriculum) -> Story:
+    """How the training went so far; told again only when rewards have come in since."""
+    latest = curriculum.events.aggregate(id=Max("id"), step=Max("step"))
+    key = f"curriculum-story-{curriculum.pk}-{latest['id']}"
+    story: Story | None = cache.get(key)
+    if story is None:
+        events = curriculum.events.order_by("id").values_list("event_id", "question_uid", "rewards", "step")
+        story = fresh_curriculum(curriculum).story(events.iterator(), latest["step"] or 0)
+        cache.set(key, story)
+    return story
+
+
+def evidence_histogram(story: Story) -> list[tuple[str, int]]:
+    """How many questions have had how many rollouts."""
+    counts = [0] * (len(EVIDENCE_BOUNDS) + 1)
+    for question in story.questions:
+        counts[sum(question.n_rollouts > bound for bound in EVIDENCE_BOUNDS)] += 1
+    labels = ["0", *(f"{low + 1}–{high}" for low, high in pairwise(EVIDENCE_BOUNDS)), f"over {EVIDENCE_BOUNDS[-1]}"]
+    return list(zip(labels, counts, strict=True))
+
+
+def standing_counts(story: Story) -> list[tuple[Standing, int]]:
+    """How many questions stand where, in the order untried to forgotten."""
+    standings = [question.standing for question in story.questions]
+    return [(standing, standings.count(standing)) for standing in Standing]
+
+
+def question_lines(curriculum: Curriculum, story: Story, standing: str = "") -> list[QuestionLine]:
+    """Return the questions with their words, those of most evidence first; of one standing or of all."""
+    texts = {row["uid"]: row["question"] for row in curriculum.snapshot.rows}
+    wanted = [each for each in story.questions if not standing or each.standing == standing]
+    wanted.sort(key=lambda each: (-each.n_rollouts, each.uid))
+    return [QuestionLine(texts[each.uid], each) for each in wanted]

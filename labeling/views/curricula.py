@@ -1,0 +1,100 @@
+"""Curricula of running trainers: making one, its token, and what the rewards have shown so far."""
+
+from django.http import HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from labeling.actions import curricula as actions
+from labeling.actions import tokens as token_actions
+from labeling.actions.exports import create_snapshot
+from labeling.engine.curricula import Standing, curriculum_kinds
+from labeling.errors import LabelingError
+from labeling.forms import CurriculumForm, TokenForm
+from labeling.models import Pool
+from labeling.queries import curricula as queries
+from labeling.queries.exports import gold_counts
+from labeling.views.access import managed_curriculum, managed_pool, managed_token
+from labeling.views.respond import HtmxHttpRequest, page_of, redirect, say
+
+
+@require_safe
+def pool_curricula(request: HtmxHttpRequest, pool_slug: str) -> HttpResponse:
+    """The pool's curricula, and the tokens with which trainers use them."""
+    return _page(request, managed_pool(request.user, pool_slug), TokenForm())
+
+
+@require_http_methods(["GET", "POST"])
+def curriculum_new(request: HtmxHttpRequest, pool_slug: str) -> HttpResponse:
+    """Freeze the gold answers and make a curriculum over their questions."""
+    pool = managed_pool(request.user, pool_slug)
+    form = CurriculumForm(request.POST or None, kinds=curriculum_kinds())
+    if request.method == "POST" and form.is_valid():
+        try:
+            snapshot = create_snapshot(pool=pool, by=request.user)
+            curriculum = actions.create_curriculum(pool=pool, snapshot=snapshot, by=request.user, **form.cleaned_data)
+        except LabelingError as error:
+            form.add_error(None, error.message)
+        else:
+            say(request, f"{curriculum} is ready: {snapshot.n_rows} questions.")
+            return redirect(request, "curriculum", curriculum_id=curriculum.pk)
+    context = {"pool": pool, "form": form, "kinds": curriculum_kinds(), "n_gold": sum(gold_counts(pool).values())}
+    return render(request, "labeling/curriculum_new.html", context, status=422 if form.errors else 200)
+
+
+@require_safe
+def curriculum(request: HtmxHttpRequest, curriculum_id: int) -> HttpResponse:
+    """How the training went so far, and where each question stands."""
+    curriculum = managed_curriculum(request.user, curriculum_id)
+    story = queries.story_of(curriculum)
+    standing = request.GET.get("standing", "")
+    standing = standing if standing in set(Standing) else ""
+    context = {
+        "pool": curriculum.pool,
+        "curriculum": curriculum,
+        "kind": queries.kind_of(curriculum),
+        "story": story,
+        "latest": story.moments[-1] if story.moments else None,
+        "standings": queries.standing_counts(story),
+        "evidence": queries.evidence_histogram(story),
+        "standing": standing,
+        "standing_query": f"standing={standing}" if standing else "",
+        "page": page_of(request, queries.question_lines(curriculum, story, standing)),
+        "n_proposals": curriculum.proposals.count(),
+        "n_events": curriculum.events.count(),
+        "address": request.build_absolute_uri(reverse("api-curriculum", args=[curriculum.pk])),
+    }
+    return render(request, "labeling/curriculum.html", context)
+
+
+@require_POST
+def token_new(request: HtmxHttpRequest, pool_slug: str) -> HttpResponse:
+    """Make a token. It is in this answer and nowhere else, so there is no redirect."""
+    pool = managed_pool(request.user, pool_slug)
+    form = TokenForm(request.POST)
+    if not form.is_valid():
+        return _page(request, pool, form, status=422)
+    row, token = token_actions.create_token(pool=pool, by=request.user, **form.cleaned_data)
+    return _page(request, pool, TokenForm(), token=token, token_row=row)
+
+
+@require_POST
+def token_revoke(request: HtmxHttpRequest, token_id: int) -> HttpResponse:
+    token = managed_token(request.user, token_id)
+    token_actions.revoke_token(token=token, by=request.user)
+    say(request, f"The token {token} is revoked; programs that use it are refused from now on.")
+    return redirect(request, "pool-curricula", pool_slug=token.pool.slug)
+
+
+def _page(request: HtmxHttpRequest, pool: Pool, form: TokenForm, *, status: int = 200, **shown: object) -> HttpResponse:
+    context = {
+        "pool": pool,
+        "form": form,
+        "curricula": queries.curricula_of(pool),
+        "tokens": queries.tokens_of(pool),
+        "n_gold": sum(gold_counts(pool).values()),
+        **shown,
+    }
+    response = render(request, "labeling/curricula.html", context, status=status)
+    response["Cache-Control"] = "no-store"  # a token is shown once
+    return response
