@@ -8,6 +8,7 @@ from labeling.models.evidence import (
     RecordedVotes,
     RolloutScores,
     StoredCompletion,
+    StoredInternals,
     StoredVerdict,
 )
 from labeling.models.people import Invitation, Membership, Role, User
@@ -66,6 +67,7 @@ __all__ = [
     "Skip",
     "Slot",
     "StoredCompletion",
+    "StoredInternals",
     "StoredVerdict",
     "UnanswerableReason",
     "User",

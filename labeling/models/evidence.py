@@ -114,6 +114,24 @@ class Embedding(models.Model):
         ]
 
 
+class StoredInternals(models.Model):
+    """What a model's inside showed along the greedy chain of a question (selector.internals), as one .npz row."""
+
+    question_fingerprint = models.CharField(max_length=64)
+    generation_fingerprint = models.CharField(max_length=64)
+    reader_version = models.PositiveIntegerField()
+    data = models.BinaryField()
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints = [
+            UniqueConstraint(
+                fields=["generation_fingerprint", "question_fingerprint", "reader_version"],
+                name="internals_stored_once",
+            )
+        ]
+
+
 class StoredVerdict(models.Model):
     """Whether two answers are equivalent, decided once, so that a busy machine never changes a pick."""
 

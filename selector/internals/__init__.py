@@ -3,6 +3,13 @@
 Only an engine that runs the model in this process (``transformers``) can show them. torch waits until reading begins.
 """
 
-from selector.internals.contract import Internals, InternalsStore, JsonlInternalsStore, concatenate, required
+from selector.internals.contract import (
+    READER_VERSION,
+    Internals,
+    InternalsStore,
+    JsonlInternalsStore,
+    concatenate,
+    required,
+)
 
-__all__ = ["Internals", "InternalsStore", "JsonlInternalsStore", "concatenate", "required"]
+__all__ = ["READER_VERSION", "Internals", "InternalsStore", "JsonlInternalsStore", "concatenate", "required"]
