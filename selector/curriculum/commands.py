@@ -12,7 +12,11 @@ from typing import TYPE_CHECKING
 from selector.errors import InvalidConfig
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from selector.curriculum.history import Moment
+    from selector.curriculum.log import RewardEvent
+    from selector.progress import StageProgress
 
 EXAMPLES = """\
 A reward log has a line for each group of rollouts; reward workers write it with flock, or through selector.curriculum:
@@ -44,8 +48,9 @@ def add_curriculum(commands: argparse._SubParsersAction[argparse.ArgumentParser]
 
 def _run(options: argparse.Namespace) -> int:
     from selector.curriculum.history import TrainingHistory, moments
-    from selector.curriculum.log import RewardEvent, RewardLog
+    from selector.curriculum.log import RewardLog
     from selector.curriculum.random import RandomCurriculum
+    from selector.progress import StageProgress
 
     if not Path(options.log).exists():
         raise FileNotFoundError(2, "No such file", options.log)
@@ -65,21 +70,31 @@ def _run(options: argparse.Namespace) -> int:
 
     uids = dict.fromkeys(event.uid for event in events)
     history = TrainingHistory(RandomCurriculum(uids, lam=options.lam, success_at=options.success_at))
+    with StageProgress() as progress:
+        shown = list(moments(history, _told(events, progress), every=options.every))
     if options.questions:
-        for event in events:
-            history.add(event)
         beliefs, standings = history.curriculum.beliefs, history.standings()
         for uid in sorted(uids):
             row = beliefs.row(uid)
             counts = {"rewards": int(beliefs.n_rollouts[row]), "last_step": int(beliefs.last_step[row])}
             believed = {"mean": round(float(beliefs.mean[row]), 4)}
             print(json.dumps({"uid": uid, "standing": standings[uid], **believed, **counts}, ensure_ascii=False))
-        return 0
-    if not options.json:
+    elif options.json:
+        for moment in shown:
+            print(json.dumps(asdict(moment)))
+    else:
         print("".join(f"{name:>10}" for name in COLUMNS))
-    for moment in moments(history, events, every=options.every):
-        print(json.dumps(asdict(moment)) if options.json else _line(moment))
+        for moment in shown:
+            print(_line(moment))
     return 0
+
+
+def _told(events: list[RewardEvent], progress: StageProgress) -> Iterator[RewardEvent]:
+    """Hand the events on, and show how far they are read where that takes a while."""
+    for done, event in enumerate(events):
+        if done % 10_000 == 0 and len(events) > 10_000:
+            progress("reading the log", done, len(events))
+        yield event
 
 
 def _line(moment: Moment) -> str:
