@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from selector.comparing.measures import interval
 from selector.conformal import count_votes
-from selector.seeds import question_uniform
+from selector.seeds import question_rng
 from selector.votes import VoteTable
 
 Floats = NDArray[np.float64]
@@ -66,14 +66,15 @@ class Truths:
 
     uids: tuple[str, ...]
     n_rollouts: int
+    group_size: int
     pass_rate: Floats
     with_variance: Floats
     advantage_mass: Floats
     majority_wrong: Floats
 
-    def means(self, rows: NDArray[np.intp]) -> dict[str, float]:
-        """Return the mean of every measure over some rows."""
-        return {name: float(np.mean(getattr(self, name)[rows])) for name in MEASURES}
+    def means(self, rows: NDArray[np.intp]) -> dict[str, float | None]:
+        """Return the mean of every measure over some rows; None over none."""
+        return {name: float(np.mean(getattr(self, name)[rows])) if len(rows) else None for name in MEASURES}
 
 
 def judge(table: VoteTable, group_size: int = GROUP_SIZE) -> Truths:
@@ -90,6 +91,7 @@ def judge(table: VoteTable, group_size: int = GROUP_SIZE) -> Truths:
     return Truths(
         uids=table.uids,
         n_rollouts=n_rollouts,
+        group_size=min(group_size, n_rollouts),
         pass_rate=rate,
         with_variance=((rate > 0) & (rate < 1)).astype(np.float64),
         advantage_mass=advantage_mass_from_counts(n_right, n_rollouts, group_size),
@@ -99,49 +101,53 @@ def judge(table: VoteTable, group_size: int = GROUP_SIZE) -> Truths:
 
 def backtest(
     truths: Truths,
-    picks: Mapping[str, Sequence[int]],
+    picks: Mapping[str, Sequence[int] | NDArray[np.intp]],
     *,
-    eligible: NDArray[np.intp],
+    is_known: NDArray[np.bool_],
+    is_eligible: NDArray[np.bool_],
     budget: int,
     seed: int,
-    group_size: int = GROUP_SIZE,
     n_random: int = N_RANDOM,
 ) -> dict[str, Any]:
     """Return what each strategy's picks (rows) are worth, next to the pool and to uniform random selections.
 
-    ``random``: mean and 95 % interval of every measure over ``n_random`` seeded selections of ``budget`` of the
-    ``eligible`` rows. Each strategy's ``beats_random``: the share of those with a lower value, ties counting half.
-    Depends on uids and seed alone, not on the order of rows.
+    Only questions whose truth ``is_known`` [N] count; ``n`` says how many of the picks do. ``random``: mean and 95 %
+    interval of every measure over ``n_random`` seeded selections from the eligible ones among them, of the budget's
+    size. Each strategy's ``beats_random``: the share of selections, of as many questions as count of its picks, that
+    have a lower value, ties counting half; None where no pick counts, or all eligible questions do. Rows must be in
+    canonical order for the draws not to depend on it.
     """
-    drawn = _random_means(truths, eligible, budget, seed, n_random)
-    judged = {}
+    known = np.flatnonzero(is_known)
+    eligible = np.flatnonzero(is_known & is_eligible)
+    drawn: dict[int, dict[str, Floats]] = {}
+
+    def random_means(size: int) -> dict[str, Floats]:
+        if size not in drawn:
+            rng = question_rng(seed, "backtest", str(size))
+            means = [truths.means(rng.choice(eligible, size, replace=False)) for _ in range(n_random)]
+            drawn[size] = {name: np.array([each[name] for each in means], np.float64) for name in MEASURES}
+        return drawn[size]
+
+    judged: dict[str, dict[str, Any]] = {}
     for key, rows in picks.items():
-        means = truths.means(np.array(rows, np.intp))
-        judged[key] = {
-            "n": len(rows),
-            **means,
-            "beats_random": {name: _share_below(drawn[name], means[name]) for name in MEASURES},
-        }
+        counted = np.array([row for row in rows if is_known[row]], np.intp)
+        judged[key] = {"n": len(counted), **truths.means(counted), "beats_random": None}
+        if 0 < len(counted) < len(eligible):
+            others = random_means(len(counted))
+            judged[key]["beats_random"] = {name: _share_below(others[name], judged[key][name]) for name in MEASURES}
+    size = min(budget, len(eligible))
+    random = random_means(size) if size else None
     return {
         "n_rollouts": truths.n_rollouts,
-        "group_size": min(group_size, truths.n_rollouts),
+        "group_size": truths.group_size,
         "n_random": n_random,
-        "pool": {"n": len(truths.uids), **truths.means(np.arange(len(truths.uids)))},
+        "pool": {"n": len(known), **truths.means(known)},
         "eligible": {"n": len(eligible), **truths.means(eligible)},
-        "random": {name: {"mean": float(np.mean(drawn[name])), "interval": interval(drawn[name])} for name in MEASURES},
+        "random": random
+        and {"n": size}
+        | {name: {"mean": float(np.mean(random[name])), "interval": interval(random[name])} for name in MEASURES},
         "strategies": judged,
     }
-
-
-def _random_means(
-    truths: Truths, eligible: NDArray[np.intp], budget: int, seed: int, n_random: int
-) -> dict[str, Floats]:
-    from selector.seeds import question_rng
-
-    by_draw = sorted(eligible.tolist(), key=lambda row: (question_uniform(seed, "backtest", truths.uids[row]), row))
-    rows, rng = np.array(by_draw, np.intp), question_rng(seed, "backtest")
-    drawn = np.stack([rows[rng.choice(len(rows), budget, replace=False)] for _ in range(n_random)])
-    return {name: getattr(truths, name)[drawn].mean(axis=1) for name in MEASURES}
 
 
 def _share_below(values: Floats, value: float) -> float:

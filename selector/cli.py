@@ -7,10 +7,12 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 
+from selector.comparing.commands import add_backtest, add_compare
 from selector.config import PRESETS, RULES
 from selector.curriculum.commands import add_curriculum
 from selector.errors import SelectorError, Stopped
-from selector.strategies import STRATEGIES
+from selector.strategies import STRATEGIES, Need
+from selector.strategies.contract import INTERNAL_NEEDS
 from selector.variance_command import add_variance
 
 ENGINES = ("transformers", "openai", "scripted")
@@ -21,6 +23,8 @@ Find the questions whose answers are worth paying for.
   rank    which questions of a pool to have answered, from a model or from recorded answers
   probe   only ask the model, and record its answers for later
   variance  which questions a model is sometimes right on, from scored runs
+  compare   how strategies differ on one pool, from the same answers
+  backtest  what strategies' picks are worth, where answers are known
   curriculum  how a training goes, from its reward log
   grade   compare answers with gold answers
   read    what a trainer's grader reads in an answer
@@ -37,6 +41,16 @@ With a model server (vLLM or another that takes token ids at /v1/completions):
 
   assay rank pool.jsonl --calibration calibration.jsonl --budget 8 --engine openai \\
       --base-url http://localhost:8000/v1 --model Qwen/Qwen2.5-Math-7B-Instruct --out picks.jsonl
+
+A strategy is asked only what it needs: random asks no model, entropy and ews need answers but no calibration set, shift
+and badge one pass over one chain (transformers only):
+
+  assay rank pool.jsonl --budget 8 --strategy random --out picks.jsonl
+  assay rank pool.jsonl --budget 8 --strategy shift --model Qwen/Qwen2.5-Math-1.5B-Instruct --out picks.jsonl
+
+A second round that goes on from the first, with a tenth of it drawn at random as controls:
+
+  assay rank ... --budget 8 --labeled picks.jsonl --control-share 0.1 --out more.jsonl
 
 From recorded answers, without a model:
 
@@ -89,11 +103,15 @@ def build_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="assay", description=DESCRIPTION, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    commands = parser.add_subparsers(dest="command", required=True, metavar="{rank,probe,variance,curriculum,grade,read}")
+    commands = parser.add_subparsers(
+        dest="command", required=True, metavar="{rank,probe,variance,curriculum,compare,backtest,grade,read}"
+    )
     _add_rank(commands)
     _add_probe(commands)
     add_variance(commands)
     add_curriculum(commands)
+    add_compare(commands)
+    add_backtest(commands)
 
     grade = commands.add_parser("grade", help="compare answers with gold answers")
     grade.add_argument("cases", metavar="CASES.jsonl", help="rows with gold, answer and, if known, kind")
@@ -119,12 +137,22 @@ def _add_rank(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
     rank.add_argument("--calibration-votes", metavar="FILE", help="recorded answers, with the truth, for calibration")
 
     what = rank.add_argument_group("what to pick")
-    what.add_argument("--budget", type=int, required=True, metavar="B", help="number of questions to pick")
+    what.add_argument("--budget", type=int, metavar="B", help="number of questions to pick (all for strategy full)")
     what.add_argument("--strategy", choices=tuple(STRATEGIES), default="const", help="default: const")
     what.add_argument("--preset", choices=tuple(PRESETS), default="recommended", help="default: recommended")
     what.add_argument("--alpha", metavar="A", help="share of truths the sets may miss (default: 0.1)")
     what.add_argument("--lam", type=float, metavar="L", help="weight of the entropy in the score (default: 0.02)")
     what.add_argument("--clusters", type=int, metavar="C", help="number of clusters (default: one for each pick)")
+    what.add_argument("--per-cluster", type=int, metavar="T", help="picks from each cluster (default: as the strategy)")
+    what.add_argument(
+        "--control-share", metavar="S", help="share of the budget drawn uniformly at random, rounded up (default: 0)"
+    )
+    what.add_argument(
+        "--labeled",
+        action="append",
+        metavar="FILE",
+        help="what already has labels (ids, one a line, or earlier picks): never picked, and gone on from",
+    )
     what.add_argument("--groups", choices=RULES["groups"], help="a threshold for each kind of answer (default: none)")
     what.add_argument(
         "--min-readable", type=float, metavar="S", help="share of answers that must be readable (default: 0.5)"
@@ -188,17 +216,26 @@ def _mapping(text: str) -> tuple[str, str]:
 
 
 def _check_rank(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
+    strategy = STRATEGIES[options.strategy]
+    needs_calibration = Need.CALIBRATION in strategy.needs
+    if options.budget is None and strategy.needs_budget:
+        parser.error("--budget is missing: how many questions to pick")
     if options.votes is None:
         if options.pool is None:
             parser.error("give a POOL (with --calibration and --model), or --votes with --calibration-votes")
-        if options.calibration is None:
-            parser.error("--calibration is missing: the questions with answers that the threshold is fitted on")
+        if options.calibration is None and needs_calibration:
+            parser.error(
+                "--calibration is missing: the questions with answers that the threshold is fitted on "
+                f"(strategy {strategy.key} needs one; others, such as random or entropy, do not)"
+            )
         if options.calibration_votes is not None:
             parser.error("--calibration-votes goes with --votes, not with a POOL")
-        _check_probe(parser, options)
+        reads_model = strategy.needs_votes() or (strategy.needs & INTERNAL_NEEDS and not options.internals)
+        if options.calibration is not None or options.model is not None or reads_model:
+            _check_probe(parser, options)
         return
-    if options.calibration_votes is None:
-        parser.error("--calibration-votes is missing: it goes with --votes")
+    if options.calibration_votes is None and needs_calibration:
+        parser.error(f"--calibration-votes is missing: it goes with --votes, and strategy {strategy.key} needs it")
     for name in (
         "pool",
         "calibration",

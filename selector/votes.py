@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -268,5 +269,10 @@ def _equivalence_classes(
 
 def canonical_order(uids: Sequence[str]) -> NDArray[np.intp]:
     """Return the order of the questions by sha256 of their uid: the same whatever order they arrived in."""
+    return _canonical_order(tuple(uids)).copy()
+
+
+@lru_cache(maxsize=8)  # strategies, clusters and resampling ask again and again for the same pool
+def _canonical_order(uids: tuple[str, ...]) -> NDArray[np.intp]:
     keys = [hashlib.sha256(uid.encode()).digest() for uid in uids]
     return np.array(sorted(range(len(uids)), key=lambda i: (keys[i], uids[i])), dtype=np.intp)

@@ -1,1 +1,1 @@
-"""Several strategies on one pool from the same evidence: where they differ, what each costs, how stable its picks are."""
+"""Several strategies on one pool from the same evidence: how they differ, what each costs, how stable it is."""

@@ -1,4 +1,4 @@
-"""How two ways to choose differ, and what a choice looks like: measures over plain arrays of S strategies and N questions."""
+"""How choices differ and what they look like: measures over plain arrays of S strategies and N questions."""
 
 from __future__ import annotations
 
@@ -95,3 +95,15 @@ def interval(values: Floats, level: float = 0.95) -> tuple[float, float]:
     """Return the central interval that holds ``level`` of the values."""
     low, high = np.quantile(values, [(1 - level) / 2, (1 + level) / 2])
     return float(low), float(high)
+
+
+def expected_clusters(sizes: NDArray[np.int64], n_picks: int) -> float:
+    """Return how many clusters of these sizes a uniform selection of ``n_picks`` questions covers on average.
+
+    The sum over clusters of 1 - C(N - size, b) / C(N, b), the chance that one of its questions is drawn.
+    """
+    from scipy.stats import hypergeom
+
+    sizes = sizes[sizes > 0]
+    n = int(sizes.sum())
+    return float(np.sum(1 - hypergeom(n, sizes, min(n_picks, n)).pmf(0)))

@@ -102,45 +102,87 @@ def test_without_outcomes_the_probes_are_judged():
     assert judge(table).pass_rate[0] == pytest.approx(2 / 3)
 
 
+def rows_of(n, rows):
+    found = np.zeros(n, bool)
+    found[list(rows)] = True
+    return found
+
+
 def test_means_are_those_of_the_picks_and_random_is_unbiased():
     truths = judge(simulate_table(80, seed=3))
-    eligible = np.arange(10, 80)
+    eligible = range(10, 80)
 
-    found = backtest(truths, {"mine": [3, 5, 8]}, eligible=eligible, budget=3, seed=1, n_random=3_000)
+    found = backtest(
+        truths,
+        {"mine": [3, 5, 8]},
+        is_known=np.ones(80, bool),
+        is_eligible=rows_of(80, eligible),
+        budget=3,
+        seed=1,
+        n_random=3_000,
+    )
 
     for name in MEASURES:
         values = getattr(truths, name)
         assert found["strategies"]["mine"][name] == pytest.approx(values[[3, 5, 8]].mean())
         assert found["pool"][name] == pytest.approx(values.mean())
+        assert found["eligible"][name] == pytest.approx(values[eligible].mean())
         assert found["random"][name]["mean"] == pytest.approx(values[eligible].mean(), abs=0.03)
         low, high = found["random"][name]["interval"]
         assert low <= found["random"][name]["mean"] <= high
+
+
+def test_beating_random_is_the_share_of_selections_below_ties_half():
+    truths = judge(simulate_table(12, seed=4))
+    mine = [0, 3]
+
+    found = backtest(
+        truths,
+        {"mine": mine},
+        is_known=np.ones(12, bool),
+        is_eligible=np.ones(12, bool),
+        budget=2,
+        seed=1,
+        n_random=4_000,
+    )
+
+    for name in MEASURES:
+        values = getattr(truths, name)
+        pairs = [values[list(pair)].mean() for pair in combinations(range(12), 2)]
+        own = values[mine].mean()
+        exact = np.mean([0.5 if abs(each - own) < 1e-12 else float(each < own) for each in pairs])
+        assert found["strategies"]["mine"]["beats_random"][name] == pytest.approx(exact, abs=0.03)
 
 
 def test_all_rollouts_right_beats_every_random_selection():
     truths = judge(simulate_table(80, seed=3))
     best = np.argsort(-truths.pass_rate, kind="stable")[:10].tolist()
 
-    found = backtest(truths, {"best": best}, eligible=np.arange(80), budget=10, seed=1, n_random=200)
+    everything = np.ones(80, bool)
+    found = backtest(
+        truths, {"best": best}, is_known=everything, is_eligible=everything, budget=10, seed=1, n_random=200
+    )
 
     assert found["strategies"]["best"]["beats_random"]["pass_rate"] == 1.0
 
 
-def test_the_order_of_rows_changes_nothing():
-    table = simulate_table(50, seed=5)
-    order = np.random.default_rng(0).permutation(50)
-    place = np.argsort(order)
+def test_only_questions_with_a_known_truth_count():
+    truths = judge(simulate_table(40, seed=6))
+    known = rows_of(40, range(20))
 
-    first = backtest(judge(table), {"a": [0, 1]}, eligible=np.arange(50), budget=5, seed=2, n_random=100)
-    moved = backtest(
-        judge(table.rows(order.tolist())),
-        {"a": place[[0, 1]].tolist()},
-        eligible=np.arange(50),
-        budget=5,
-        seed=2,
-        n_random=100,
+    found = backtest(
+        truths,
+        {"some": [2, 30], "none": [31, 35]},
+        is_known=known,
+        is_eligible=np.ones(40, bool),
+        budget=30,
+        seed=1,
+        n_random=50,
     )
 
-    for name in MEASURES:
-        assert moved["random"][name]["mean"] == pytest.approx(first["random"][name]["mean"], abs=1e-12)
-        assert moved["strategies"]["a"][name] == pytest.approx(first["strategies"]["a"][name], abs=1e-12)
+    assert found["strategies"]["some"]["n"] == 1
+    assert found["strategies"]["some"]["pass_rate"] == truths.pass_rate[2]
+    assert found["strategies"]["none"]["n"] == 0
+    assert found["strategies"]["none"]["pass_rate"] is None
+    assert found["strategies"]["none"]["beats_random"] is None
+    assert found["random"]["n"] == found["pool"]["n"] == 20
