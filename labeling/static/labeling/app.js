@@ -48,7 +48,9 @@
     for (const time of root.querySelectorAll("time[datetime]")) {
       const moment = new Date(time.dateTime);
       if (Number.isNaN(moment.valueOf())) continue;
-      const options = time.dataset.show === "time" ? { timeStyle: time.dataset.seconds ? "medium" : "short" } : { dateStyle: "medium", timeStyle: "short" };
+      const minutes = { month: "short", day: "numeric", hour: "2-digit", minute: "2-digit" };
+      const thisYear = moment.getFullYear() === new Date().getFullYear();
+      const options = time.dataset.show === "time" ? { timeStyle: time.dataset.seconds ? "medium" : "short" } : thisYear ? minutes : { dateStyle: "medium", timeStyle: "short" };
       time.textContent = new Intl.DateTimeFormat(undefined, { ...options, hourCycle: "h23" }).format(moment);
       time.title = moment.toString();
     }
