@@ -4,6 +4,7 @@ from django.contrib import admin
 from django.urls import include, path
 
 from labeling.views import adjudicate, annotate, calibration, exports, home, imports, people, policy_models, pools
+from labeling.views import comparisons as comparison_views
 from labeling.views import curricula as curriculum_views
 from labeling.views import rounds as round_views
 from labeling.views import runs as run_views
@@ -20,6 +21,8 @@ pool_urls = [
     path("votes/", imports.votes_import, name="votes-import"),
     path("runs/", run_views.pool_runs, name="pool-runs"),
     path("runs/new/", run_views.run_new, name="run-new"),
+    path("comparisons/", comparison_views.pool_comparisons, name="pool-comparisons"),
+    path("comparisons/new/", comparison_views.comparison_new, name="comparison-new"),
     path("budgets/new/", round_views.budget_new, name="budget-new"),
     path("variance/", variance_views.pool_variance, name="pool-variance"),
     path("curricula/", curriculum_views.pool_curricula, name="pool-curricula"),
@@ -51,6 +54,11 @@ urlpatterns = [
     path("runs/<int:run_id>/cancel/", run_views.run_cancel, name="run-cancel"),
     path("runs/<int:run_id>/retry/", run_views.run_retry, name="run-retry"),
     path("runs/<int:run_id>/round/new/", round_views.round_new, name="round-new"),
+    path("comparisons/<int:comparison_id>/", comparison_views.comparison, name="comparison"),
+    path("comparisons/<int:comparison_id>/progress/", comparison_views.comparison_progress, name="comparison-progress"),
+    path("comparisons/<int:comparison_id>/cancel/", comparison_views.comparison_cancel, name="comparison-cancel"),
+    path("comparisons/<int:comparison_id>/retry/", comparison_views.comparison_retry, name="comparison-retry"),
+    path("comparisons/<int:comparison_id>/comparison.json", comparison_views.comparison_json, name="comparison-json"),
     path("rounds/<int:round_id>/", round_views.round_page, name="round"),
     path("rounds/<int:round_id>/status/", round_views.round_status, name="round-status"),
     path("rounds/<int:round_id>/annotate/", annotate.claim, name="annotate"),

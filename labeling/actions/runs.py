@@ -5,16 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from django.db import transaction
-from django.utils import timezone
 
 from labeling import policies
+from labeling.actions import work
 from labeling.audit import record_event
 from labeling.engine.generation import check_same_settings
 from labeling.engine.selection import check_calibration_size, check_embedder, config_as_json, needs_clusters
-from labeling.errors import Conflict, EngineFailure, LabelingError
+from labeling.errors import EngineFailure, LabelingError
 from labeling.models import CalibrationSet, PolicyModel, Pool, RecordedVotes, SelectionRun, User
 
-Status = SelectionRun.Status
 DEFAULT_EMBEDDER = "minilm"
 
 
@@ -92,18 +91,8 @@ def cancel_run(run: SelectionRun, *, by: User | None) -> SelectionRun:
     What was answered so far is kept, and ``retry_run`` goes on from there.
     """
     policies.check_can_manage(run.pool, by)
-    runs = SelectionRun.objects.filter(pk=run.pk)
-    now = timezone.now()
-    idle = runs.waiting_at(now).move(
-        Status.CANCELLED, cancel_requested=True, lease_token="", lease_until=None, finished_at=now
-    )
-    if not idle and not runs.filter(status=Status.RUNNING).update(cancel_requested=True):
-        run.refresh_from_db()
-        if run.status == Status.CANCELLED:
-            return run
-        raise Conflict(f"The run is {run.get_status_display().lower()}; there is nothing to cancel.")
-    record_event("run.cancelled", target=run, by=by, pool=run.pool)
-    run.refresh_from_db()
+    if work.cancel(run):
+        record_event("run.cancelled", target=run, by=by, pool=run.pool)
     return run
 
 
@@ -111,19 +100,7 @@ def cancel_run(run: SelectionRun, *, by: User | None) -> SelectionRun:
 def retry_run(run: SelectionRun, *, by: User | None) -> SelectionRun:
     """Queue a failed or cancelled run again. It goes on from the stored answers; nothing is asked twice."""
     policies.check_can_manage(run.pool, by)
-    moved = SelectionRun.objects.filter(pk=run.pk, status__in=[Status.FAILED, Status.CANCELLED]).move(
-        Status.QUEUED,
-        cancel_requested=False,
-        attempts=0,
-        error_code="",
-        error="",
-        traceback="",
-        finished_at=None,
-        generation_fingerprint="" if run.policy_model_id else run.generation_fingerprint,
-    )
-    run.refresh_from_db()
-    if not moved:
-        raise Conflict(f"The run is {run.get_status_display().lower()}; only a failed or cancelled run can be retried.")
+    work.retry(run, generation_fingerprint="" if run.policy_model_id else run.generation_fingerprint)
     record_event("run.retried", target=run, by=by, pool=run.pool)
     return run
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -9,6 +10,7 @@ from django.db.models import Count, QuerySet
 from django.utils import timezone
 
 from labeling.models import GoldAnswer, Pool, Question, RecordedVotes, SelectionRun, Slot
+from labeling.models.work import Work
 
 Status = SelectionRun.Status
 MODEL_STAGES = (
@@ -35,8 +37,8 @@ class StageLine:
 
 
 @dataclass(frozen=True)
-class RunProgress:
-    """How far a run is. ``is_live``: it may still change by itself, so ask again."""
+class WorkProgress:
+    """How far long work is. ``is_live``: it may still change by itself, so ask again."""
 
     status: str
     status_label: str
@@ -59,29 +61,34 @@ def runs_of(pool: Pool) -> QuerySet[SelectionRun]:
     )
 
 
-def run_progress(run: SelectionRun) -> RunProgress:
+def run_progress(run: SelectionRun) -> WorkProgress:
     """Describe how far the run is; needs no query beyond the row itself."""
+    stages = [*(["embedding"] if run.embedder else ()), *(MODEL_STAGES if run.policy_model_id else ()), "scoring"]
+    return work_progress(run, stages)
+
+
+def work_progress(work: Work, expected: Sequence[str]) -> WorkProgress:
+    """Describe how far the work is, whose stages are expected to be these; needs no query beyond the row itself."""
     now = timezone.now()
-    is_live = run.status in {Status.QUEUED, Status.RUNNING}
-    lapsed_at = run.lease_until if run.lease_until and run.lease_until <= now else None
-    waits_since = lapsed_at or run.started_at or run.created_at
-    return RunProgress(
-        status=run.status,
-        status_label=run.get_status_display(),
+    is_live = work.status in {Status.QUEUED, Status.RUNNING}
+    lapsed_at = work.lease_until if work.lease_until and work.lease_until <= now else None
+    waits_since = lapsed_at or work.started_at or work.created_at
+    return WorkProgress(
+        status=work.status,
+        status_label=work.get_status_display(),
         is_live=is_live,
-        is_stopping=run.status == Status.RUNNING and run.cancel_requested,
-        needs_worker=(run.status == Status.QUEUED or lapsed_at is not None) and now - waits_since > NO_WORKER_AFTER,
-        stages=_stage_lines(run, now if run.status == Status.RUNNING and not lapsed_at else None),
-        seconds=sum(stage["seconds"] for stage in run.stages),
-        error_code=run.error_code,
-        error=run.error,
+        is_stopping=work.status == Status.RUNNING and work.cancel_requested,
+        needs_worker=(work.status == Status.QUEUED or lapsed_at is not None) and now - waits_since > NO_WORKER_AFTER,
+        stages=_stage_lines(work, expected, now if work.status == Status.RUNNING and not lapsed_at else None),
+        seconds=sum(stage["seconds"] for stage in work.stages),
+        error_code=work.error_code,
+        error=work.error,
     )
 
 
-def _stage_lines(run: SelectionRun, now: datetime | None) -> list[StageLine]:
+def _stage_lines(run: Work, expected: Sequence[str], now: datetime | None) -> list[StageLine]:
     """The stages that were entered and those still to come. ``now`` is None unless a worker is at it."""
     entered = {stage["name"]: stage for stage in run.stages}
-    expected = [*(["embedding"] if run.embedder else ()), *(MODEL_STAGES if run.policy_model_id else ()), "scoring"]
     lines = []
     for name in [*expected, *(name for name in entered if name not in expected)]:
         stage = entered.get(name)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -22,21 +21,9 @@ from labeling.engine.selection import select_questions
 from labeling.errors import LabelingError
 from labeling.models import Question, SelectionRun
 from labeling.queries.runs import questions_spoken_for
-from labeling.runs.lease import Lease, LeaseLost
-from labeling.runs.progress import StageProgress
+from labeling.runs.attempt import Attempt
+from labeling.runs.lease import Lease
 from labeling.runs.results import save_results
-
-SECONDS_BETWEEN_CHECKS = 0.5
-
-
-class RunStopped(LabelingError):
-    """The run was cancelled, or its worker is shutting down; what was finished is kept."""
-
-    code = "run_stopped"
-
-    def __init__(self, *, is_cancelled: bool) -> None:
-        self.is_cancelled = is_cancelled
-        super().__init__("It was cancelled." if is_cancelled else "Its worker is shutting down.")
 
 
 @dataclass
@@ -49,8 +36,8 @@ class Evidence:
     generation: Mapping[str, object] = field(default_factory=dict)
 
 
-class RunStages:
-    """One attempt at a run. ``progress`` is called after every chunk, and is where an attempt stops when it must."""
+class RunStages(Attempt):
+    """One attempt at a run."""
 
     def __init__(
         self,
@@ -60,12 +47,11 @@ class RunStages:
         should_stop: Callable[[], bool],
         listener: Callable[[str, int, int], None],
     ) -> None:
-        self._run, self._lease, self._should_stop = run, lease, should_stop
-        self._progress = StageProgress(lease, run.stages, listener)
-        self._checked_at = 0.0
+        super().__init__(run, lease, should_stop=should_stop, listener=listener)
+        self._run = run
 
     def execute(self) -> None:
-        """Go through all stages and save the results. Raises LeaseLost, RunStopped or LabelingError."""
+        """Go through all stages and save the results. Raises LeaseLost, WorkStopped or LabelingError."""
         if self._run.calibration_set is None:
             raise LabelingError("The run has no calibration set. Start another run with one.", code="invalid_run")
         items = list(self._run.calibration_set.items.order_by("id"))
@@ -98,20 +84,6 @@ class RunStages:
             "seconds": self._progress.seconds(),
         }
         save_results(self._lease, selected, report)
-
-    def progress(self, stage: str, done: int, total: int) -> None:
-        """Write how far the stage is. Raises RunStopped or LeaseLost when the attempt must stop here."""
-        self._progress(stage, done, total)
-        if self._lease.is_lost:
-            raise LeaseLost(self._run.pk)
-        if self._should_stop():
-            self._progress.write()
-            raise RunStopped(is_cancelled=False)
-        if time.monotonic() - self._checked_at >= SECONDS_BETWEEN_CHECKS:
-            if self._lease.is_cancelled():
-                self._progress.write()
-                raise RunStopped(is_cancelled=True)
-            self._checked_at = time.monotonic()
 
     def _embeddings(self, questions: Sequence[Question]) -> Vectors | None:
         """Vectors [N, D] of the questions; None where the run names no embedder."""

@@ -52,9 +52,9 @@ def managed_run(user: User, run_id: int) -> SelectionRun:
 def managed_comparison(user: User, comparison_id: int) -> Comparison:
     """A comparison on a run of a pool that the person manages."""
     comparison = get_object_or_404(
-        Comparison.objects.select_related("run__pool", "run__calibration_set", "run__policy_model", "created_by").filter(
-            run__pool__in=Pool.objects.visible_to(user)
-        ),
+        Comparison.objects.select_related(
+            "run__pool", "run__calibration_set", "run__policy_model", "created_by"
+        ).filter(run__pool__in=Pool.objects.visible_to(user)),
         pk=comparison_id,
     )
     policies.check_can_manage(comparison.run.pool, user)

@@ -7,7 +7,7 @@ from django.utils import timezone
 from labeling.actions.runs import cancel_run, retry_run
 from labeling.models import GenerationSettings, SelectionRun, StoredCompletion
 from labeling.queries.runs import MODEL_STAGES
-from labeling.runs import stages
+from labeling.runs import attempt
 from labeling.runs.lease import claim
 from labeling.runs.worker import work
 from tests import factories
@@ -78,7 +78,7 @@ def test_a_server_that_fails_half_of_the_time_loses_nothing(new_run, scripted_mo
 
 
 def test_cancelling_stops_between_chunks_and_a_retry_goes_on(new_run, scripted_model, monkeypatch):
-    monkeypatch.setattr(stages, "SECONDS_BETWEEN_CHECKS", 0.0)
+    monkeypatch.setattr(attempt, "SECONDS_BETWEEN_CHECKS", 0.0)
     run = new_run(policy_model=scripted_model())
 
     def cancel_when_probing(stage: str, done: int, total: int) -> None:

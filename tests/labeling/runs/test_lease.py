@@ -31,7 +31,7 @@ def test_of_two_claims_one_wins(run):
 def test_the_run_that_waited_longest_comes_first(run, new_run, scripted_model):
     new_run(policy_model=scripted_model())
 
-    assert claim_next().run_id == run.pk
+    assert claim_next().pk == run.pk
 
 
 def test_a_lapsed_run_is_taken_over_and_its_old_worker_can_write_nothing(run):

@@ -1,0 +1,55 @@
+"""Cancelling long work, and trying it again: the same for everything a worker does."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.utils import timezone
+
+from labeling.errors import Conflict
+from labeling.models.work import Work
+
+Status = Work.Status
+
+
+def cancel(work: Work) -> bool:
+    """Stop the work after the chunk in flight, or at once where no worker has it; False where it was cancelled before.
+
+    Raises Conflict for work that has ended otherwise.
+    """
+    rows = type(work).objects.filter(pk=work.pk)
+    now = timezone.now()
+    idle = rows.waiting_at(now).move(
+        Status.CANCELLED, cancel_requested=True, lease_token="", lease_until=None, finished_at=now
+    )
+    is_asked = idle or rows.filter(status=Status.RUNNING).update(cancel_requested=True)
+    work.refresh_from_db()
+    if not is_asked and work.status != Status.CANCELLED:
+        raise Conflict(f"The {_name(work)} is {work.get_status_display().lower()}; there is nothing to cancel.")
+    return bool(is_asked)
+
+
+def retry(work: Work, **fields: Any) -> None:
+    """Queue failed or cancelled work again, with other fields changed. Raises Conflict for any other."""
+    moved = (
+        type(work)
+        .objects.filter(pk=work.pk, status__in=[Status.FAILED, Status.CANCELLED])
+        .move(
+            Status.QUEUED,
+            cancel_requested=False,
+            attempts=0,
+            error_code="",
+            error="",
+            traceback="",
+            finished_at=None,
+            **fields,
+        )
+    )
+    work.refresh_from_db()
+    if not moved:
+        name, status = _name(work), work.get_status_display().lower()
+        raise Conflict(f"The {name} is {status}; only a failed or cancelled {name} can be retried.")
+
+
+def _name(work: Work) -> str:
+    return str(work._meta.verbose_name).split()[-1]  # a selection run is a run to people

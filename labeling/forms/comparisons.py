@@ -1,0 +1,46 @@
+"""What a comparison of strategies is asked with."""
+
+from typing import Any, cast
+
+from django import forms
+
+from labeling.models import Pool, SelectionRun
+
+
+class FinishedRunField(forms.ModelChoiceField):
+    """A choice of finished runs, named by what tells them apart."""
+
+    def label_from_instance(self, run: SelectionRun) -> str:
+        source = run.policy_model or "imported votes"
+        return f"Run {run.pk}: {source}, {run.created_at:%-d %b %Y}, alpha {run.config.get('alpha', '–')}"
+
+
+class ComparisonForm(forms.Form):
+    run = FinishedRunField(
+        label="Answers of",
+        queryset=SelectionRun.objects.none(),
+        empty_label=None,
+        help_text="Its answers, threshold and settings are used; no model is asked anything.",
+    )
+    budget = forms.IntegerField(
+        label="Questions to pick", initial=8, min_value=1, help_text="Each strategy picks this many."
+    )
+    n_bootstrap = forms.IntegerField(
+        label="Resamplings",
+        initial=100,
+        min_value=0,
+        max_value=2000,
+        help_text="How often answers and calibration set are drawn anew, to see what owes to chance. 0: not at all.",
+    )
+    strategies = forms.MultipleChoiceField(label="Strategies", widget=forms.CheckboxSelectMultiple)
+
+    def __init__(self, *args: Any, pool: Pool, strategies: list[tuple[str, str]], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        finished = SelectionRun.objects.filter(pool=pool, status=SelectionRun.Status.FINISHED, scores__isnull=False)
+        runs = finished.select_related("policy_model").distinct().order_by("-pk")
+        cast(forms.ModelChoiceField, self.fields["run"]).queryset = runs
+        cast(forms.MultipleChoiceField, self.fields["strategies"]).choices = strategies
+        self.initial.setdefault("strategies", [key for key, _ in strategies])
+
+    def front(self) -> list[forms.BoundField]:
+        return [self[name] for name in ("run", "budget", "n_bootstrap")]
