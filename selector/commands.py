@@ -21,12 +21,13 @@ from selector.conformal import THRESHOLDS
 from selector.diversity import PACKAGED_EMBEDDERS, embed, embedder_fingerprint, resolve_embedder
 from selector.errors import FingerprintMismatch, InvalidConfig, PoolTooSmall
 from selector.internals import Internals
+from selector.labeled import read_labeled
 from selector.pipeline import Progress, SelectionResult, run_selection
 from selector.probing import Probed, Questions, probe_files, read_question_file
 from selector.progress import StageProgress, StopOnSignal
 from selector.report import count_tokens
 from selector.state import State, write_atomically
-from selector.strategies import STRATEGIES
+from selector.strategies import STRATEGIES, Need
 from selector.votes import QuestionVotes, read_votes
 
 N_SHOWN = 20  # messages about single rows before the rest are only counted; a report names them all
@@ -53,6 +54,7 @@ def rank(options: Namespace, progress: StageProgress, stop: StopOnSignal) -> int
     """Rank a pool from recorded votes or with a model, and write picks and report. Raises SelectorError."""
     check_writable(options.out, options.report, options.scores)
     config = _config(options)
+    labeled = _labeled(options)
 
     def advance(stage: str, done: int, total: int) -> None:
         stop.check()
@@ -62,12 +64,13 @@ def rank(options: Namespace, progress: StageProgress, stop: StopOnSignal) -> int
         state = None
         if options.votes is None:
             state = stack.enter_context(State(options.state or f"{options.out}.state"))
-            evidence = _ask_model(options, config, state, progress, stop)
+            evidence = _ask_model(options, config, labeled, state, progress, stop)
         else:
             if options.state:
                 state = stack.enter_context(State(options.state))
             progress("reading votes", 0, 1)
             evidence = _read_recorded(options, config)
+        _say_unknown(labeled, evidence.pool, progress)
         embeddings, embedder = _embeddings(evidence, options, state, advance)
         grader = stack.enter_context(Grader(verdicts=state.verdicts if state else None))
         result = run_selection(
@@ -79,6 +82,7 @@ def rank(options: Namespace, progress: StageProgress, stop: StopOnSignal) -> int
             internals=evidence.internals,
             grader=grader,
             ineligible=evidence.set_aside,
+            labeled=labeled,
             progress=advance,
         )
     progress.close()
@@ -89,9 +93,11 @@ def rank(options: Namespace, progress: StageProgress, stop: StopOnSignal) -> int
 
 def _read_recorded(options: Namespace, config: SelectionConfig) -> Evidence:
     pool = read_votes(options.votes)
-    calibration = read_votes(options.calibration_votes, calibration=True)
+    calibration = read_votes(options.calibration_votes, calibration=True) if options.calibration_votes else []
     pool, calibration, config = _fit_counts(pool, calibration, options, config)
     tokens = count_tokens([*pool, *calibration])
+    if not STRATEGIES[config.strategy].needs_budget:
+        config = config.replace(budget=len(pool))
     return Evidence(pool, calibration, config, tokens, internals=load_internals(options.internals, pool))
 
 
@@ -107,51 +113,106 @@ def load_internals(path: str | None, pool: Sequence[QuestionVotes]) -> Internals
     return internals
 
 
+def _labeled(options: Namespace) -> list[str]:
+    """Read which questions already have labels. Raises InvalidConfig where the picks would overwrite that file."""
+    for path in options.labeled or ():
+        if Path(path).absolute() == Path(options.out).absolute():
+            raise InvalidConfig("--out", options.out, "another file than --labeled, which would be lost")
+    return read_labeled(options.labeled or ())
+
+
+def _say_unknown(labeled: Sequence[str], pool: Sequence[QuestionVotes], progress: StageProgress) -> None:
+    n_unknown = len(set(labeled) - {question.uid for question in pool})
+    if n_unknown:
+        progress.say(f"{n_unknown:,} of the {len(labeled):,} labeled questions are not in the pool.")
+
+
 def _ask_model(
-    options: Namespace, config: SelectionConfig, state: State, progress: StageProgress, stop: StopOnSignal
+    options: Namespace,
+    config: SelectionConfig,
+    labeled: Sequence[str],
+    state: State,
+    progress: StageProgress,
+    stop: StopOnSignal,
 ) -> Evidence:
-    files = [
-        _read_questions(options.pool, options, progress, need_answer=False),
-        _read_questions(options.calibration, options, progress, need_answer=True),
-    ]
-    _check_before_asking(files[0], files[1], options, config)
-    probed = _probe(files, options, config, state, progress, stop)
-    pool, calibration = probed.votes
+    """Ask what the strategy needs and nothing else; with a calibration set, every answer that the settings name."""
+    files = [_read_questions(options.pool, options, progress, need_answer=False)]
+    if options.calibration:
+        files.append(_read_questions(options.calibration, options, progress, need_answer=True))
+    rows, strategy = files[0].rows, STRATEGIES[config.strategy]
+    if not strategy.needs_budget:
+        config = config.replace(budget=len(rows))
+    _check_before_asking(files, options, config, labeled)
+    cost = strategy.cost(config.n_outcomes, config.n_probes)
+    if not options.calibration:
+        config = config.replace(n_outcomes=cost.outcomes, n_probes=max(cost.probes, options.probes or 0))
+    with_internals = bool(cost.forward_passes) and not options.internals
+    told: dict[str, object] = {
+        "rejected_rows": [
+            {"file": file.path, "line": row.line, "code": row.code, "message": row.message}
+            for file in files
+            for row in file.rejected
+        ]
+    }
+    if not (options.calibration or config.n_outcomes or config.n_probes or with_internals):
+        bare = [
+            QuestionVotes(row.uid, (), (), kind=row.answer_kind or options.kind, text=row.text, choices=row.choices)
+            for row in rows
+        ]
+        progress.say(f"Strategy {strategy.key} needs no answers: no model is asked.")
+        internals = load_internals(options.internals, bare)
+        return Evidence(bare, [], config, {}, numbers=files[0].numbers, internals=internals, told=told)
+    probed = _probe(
+        files,
+        options,
+        config,
+        state,
+        progress,
+        stop,
+        with_internals=with_internals,
+        with_trajectories=bool(options.calibration or cost.trajectories),
+    )
+    pool = [replace(question, truth=None) for question in probed.votes[0]]
     return Evidence(
-        pool=[replace(question, truth=None) for question in pool],
-        calibration=calibration,
+        pool=pool,
+        calibration=probed.votes[1] if options.calibration else [],
         config=config,
         tokens=probed.tokens,
         numbers=files[0].numbers,
         set_aside=probed.set_aside,
-        told={
-            "generation": dict(probed.generation),
-            "set_aside": probed.set_aside_messages,
-            "rejected_rows": [
-                {"file": file.path, "line": row.line, "code": row.code, "message": row.message}
-                for file in files
-                for row in file.rejected
-            ],
-        },
+        internals=probed.internals or load_internals(options.internals, pool),
+        told={"generation": dict(probed.generation), "set_aside": probed.set_aside_messages, **told},
     )
 
 
-def _check_before_asking(pool: Questions, calibration: Questions, options: Namespace, config: SelectionConfig) -> None:
+def _check_before_asking(
+    files: Sequence[Questions], options: Namespace, config: SelectionConfig, labeled: Sequence[str]
+) -> None:
     """Raise what would only come to light after every answer was paid for: too few questions, unfit embeddings."""
+    pool = files[0]
     n_pool = len(pool.rows)
-    if n_pool < config.budget:
-        raise PoolTooSmall(n_eligible=n_pool, n_questions=n_pool, budget=config.budget)
-    THRESHOLDS[config.quantile](np.zeros(len(calibration.rows)), config.alpha_fraction)
+    n_left = n_pool - len({row.uid for row in pool.rows} & set(labeled))
+    if n_left < config.budget and STRATEGIES[config.strategy].needs_budget:
+        raise PoolTooSmall(n_eligible=n_left, n_questions=n_pool, budget=config.budget)
+    for calibration in files[1:]:
+        THRESHOLDS[config.quantile](np.zeros(len(calibration.rows)), config.alpha_fraction)
     if options.embeddings:
         load_embeddings(options.embeddings, n_pool, pool.numbers)
-    elif options.embedder or STRATEGIES[config.strategy].uses_clusters:
+    elif options.embedder or Need.EMBEDDINGS in STRATEGIES[config.strategy].needs:
         resolve_embedder(options.embedder or next(iter(PACKAGED_EMBEDDERS)))
+    load_internals(options.internals, [QuestionVotes(row.uid, (), ()) for row in pool.rows])
 
 
 def probe(options: Namespace, progress: StageProgress, stop: StopOnSignal) -> int:
     """Ask the model about every question of a file and write a votes file. Raises SelectorError."""
     check_writable(options.out, options.internals)
-    config = SelectionConfig.preset(budget=1, n_outcomes=options.outcomes, n_probes=options.probes, seed=options.seed)
+    config = SelectionConfig.preset(
+        budget=1,
+        strategy="random" if options.internals else None,  # internals can be had without any answers
+        n_outcomes=options.outcomes,
+        n_probes=options.probes,
+        seed=options.seed,
+    )
     with State(options.state or f"{options.out}.state") as state:
         questions = _read_questions(options.pool, options, progress, need_answer=False)
         probed = _probe([questions], options, config, state, progress, stop, with_internals=bool(options.internals))
@@ -179,7 +240,7 @@ def check_writable(*paths: str | None) -> None:
 def _config(options: Namespace) -> SelectionConfig:
     return SelectionConfig.preset(
         options.preset,
-        budget=options.budget,
+        budget=options.budget or 1,  # only a strategy that takes the whole pool does without one
         strategy=options.strategy,
         alpha=options.alpha,
         lam=options.lam,
@@ -189,6 +250,8 @@ def _config(options: Namespace) -> SelectionConfig:
         seed=options.seed,
         min_readable=options.min_readable,
         groups=options.groups,
+        per_cluster=options.per_cluster,
+        control_share=options.control_share,
     )
 
 
@@ -246,6 +309,7 @@ def _probe(
     stop: StopOnSignal,
     *,
     with_internals: bool = False,
+    with_trajectories: bool = True,
 ) -> Probed:
     probed = probe_files(
         files,
@@ -266,6 +330,7 @@ def _probe(
         progress=progress,
         should_stop=stop,
         with_internals=with_internals,
+        with_trajectories=with_trajectories,
     )
     aside = sorted(probed.set_aside_messages.items())
     _say_first(progress, [f"Question {uid} was set aside: {message}" for uid, message in aside], "were set aside")
@@ -282,8 +347,9 @@ def _embeddings(
         found = load_embeddings(options.embeddings, len(pool), evidence.numbers)
         in_order = found[sorted(range(len(pool)), key=lambda row: pool[row].uid)]  # whatever order the rows came in
         return found, f"file:{hashlib.sha256(in_order.tobytes()).hexdigest()[:16]}"
-    brings_clusters = any(question.cluster is not None for question in pool)
-    if not STRATEGIES[config.strategy].uses_clusters or (brings_clusters and not options.embedder):
+    strategy = STRATEGIES[config.strategy]
+    brings_clusters = strategy.uses_clusters and any(question.cluster is not None for question in pool)
+    if Need.EMBEDDINGS not in strategy.needs or (brings_clusters and not options.embedder):
         return None, ""
     if any(question.text is None for question in pool):
         wanted = "given, since the votes have neither a cluster nor a text; or use a strategy without clusters (v2)"

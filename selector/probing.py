@@ -85,14 +85,15 @@ def probe_files(
     progress: Callable[[str, int, int], None],
     should_stop: Callable[[], bool],
     with_internals: bool = False,
+    with_trajectories: bool = True,
 ) -> Probed:
     """Ask the model about every question of the files and read its answers; what ``state`` has is not asked again.
 
     Completions are kept under the hash of text and choices, so that ids may repeat between files. ``settings`` holds
     temperature, top_p and max_tokens; None takes the model's own recommendation, else the default. A question that
     the engine sets aside keeps its place with every answer unread. ``with_internals`` reads the model's internals along
-    the chains of the first file's questions. Raises StateMismatch, EngineError, Stopped, and InvalidConfig for an
-    engine that shows no internals.
+    the chains of the first file's questions; ``with_trajectories`` False leaves out chains that nothing needs. Raises
+    StateMismatch, EngineError, Stopped, and InvalidConfig for an engine that shows no internals.
     """
     if with_internals:
         check_shows_internals(engine)
@@ -111,6 +112,7 @@ def probe_files(
             n_probes=n_probes,
             seed=seed,
             store=state.completions,
+            with_trajectories=with_trajectories or with_internals,
             progress=progress,
             should_stop=should_stop,
         )

@@ -74,12 +74,14 @@ def probe_questions(
     n_probes: int,
     seed: int,
     store: CompletionStore,
+    with_trajectories: bool = True,
     chunk_size: int = 256,
     progress: Callable[[str, int, int], None] = lambda stage, done, total: None,
     should_stop: Callable[[], bool] = lambda: False,
 ) -> ProbeSummary:
     """Make the completions that the store lacks: trajectories, then probes, then outcomes, in the order of the uids.
 
+    Without probes the trajectories can be left out (``with_trajectories``).
     They are saved every ``chunk_size`` completions, and at least every few seconds while some come in; after a crash
     only what was not saved is asked again. A question that the engine sets aside is named in the summary and asked
     no more. ``progress`` hears the stage, how many of its completions are stored, and how many it needs.
@@ -90,6 +92,8 @@ def probe_questions(
     asked = {prompt.uid: prompt for prompt in sorted(prompts, key=lambda p: p.uid) if prompt.uid not in too_long}
 
     for stage, kind in STAGES.items():
+        if kind is not CompletionKind.OUTCOME and not (with_trajectories or n_probes):
+            continue
         started = time.perf_counter()
         wanted = _requests(kind, asked, store, n_outcomes=n_outcomes, n_probes=n_probes)
         stored = store.keys(asked)

@@ -115,7 +115,7 @@ class Strategy(ABC):
     ``votes`` says which answers count, for calibration and pool alike. ``per_cluster`` fixes how many come from each
     cluster; None shares the budget out evenly. Without ``uses_clusters`` the whole pool is one cluster; with it,
     clusters that the questions bring stand in for embeddings. ``is_nested``: a round of a picks and a second of b,
-    told of the first, pick what one round of a + b picks.
+    told of the first, pick what one round of a + b picks. ``needs_budget``: whether the budget says how many it picks.
     """
 
     key: ClassVar[str]
@@ -126,6 +126,7 @@ class Strategy(ABC):
     uses_clusters: ClassVar[bool] = False
     per_cluster: ClassVar[int | None] = None
     is_nested: ClassVar[bool] = False
+    needs_budget: ClassVar[bool] = True
 
     @classmethod
     def needs_votes(cls) -> bool:
@@ -134,7 +135,7 @@ class Strategy(ABC):
 
     @classmethod
     def cost(cls, n_outcomes: int, n_probes: int) -> Cost:
-        """Return what a question costs where so many answers of each kind are asked for."""
+        """Return what a question costs at least where so many answers of each kind are asked for."""
         outcomes = n_outcomes if cls.needs_votes() and cls.votes != "probes" else 0
         probes = n_probes if cls.needs_votes() and cls.votes != "outcomes" else 0
         reads_internals = bool(cls.needs & INTERNAL_NEEDS)

@@ -13,6 +13,7 @@ class FullPool(Strategy):
 
     key = "full"
     title = "The full pool"
+    needs_budget = False
 
     def n_picks(self, budget: int, n_eligible: int) -> int:
         """Return all of them."""
