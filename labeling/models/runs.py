@@ -10,7 +10,9 @@ class SelectionRun(Work):
     """One selection of questions from a pool."""
 
     pool = models.ForeignKey("labeling.Pool", models.CASCADE, related_name="runs")
-    calibration_set = models.ForeignKey("labeling.CalibrationSet", models.PROTECT, related_name="runs", null=True)
+    calibration_set = models.ForeignKey(
+        "labeling.CalibrationSet", models.PROTECT, related_name="runs", null=True, blank=True
+    )
     policy_model = models.ForeignKey("labeling.PolicyModel", models.PROTECT, related_name="runs", null=True, blank=True)
     generation_fingerprint = models.CharField(
         max_length=64, blank=True, help_text="Of recorded votes when there is no model; else set when the run starts."
@@ -18,6 +20,14 @@ class SelectionRun(Work):
     embedder = models.CharField(max_length=300, blank=True, help_text="Name or path; empty where clusters are given.")
     config = models.JSONField(help_text="SelectionConfig as JSON.")
     question_limit = models.PositiveIntegerField(null=True, blank=True)
+    continues = models.ForeignKey(
+        "self",
+        models.PROTECT,
+        related_name="continued_by",
+        null=True,
+        blank=True,
+        help_text="The run whose picks count as labeled, so that this one goes on from them.",
+    )
     q_hat = models.FloatField(null=True, blank=True)
     q_hat_infinite = models.BooleanField(default=False)
     report = models.JSONField(null=True, blank=True)
@@ -25,8 +35,10 @@ class SelectionRun(Work):
     class Meta(Work.Meta):
         constraints = [
             models.CheckConstraint(
-                name="run_has_model_or_recorded_votes",
-                condition=Q(policy_model__isnull=False) | ~Q(generation_fingerprint=""),
+                name="run_is_calibrated_on_answers",
+                condition=Q(policy_model__isnull=False)
+                | ~Q(generation_fingerprint="")
+                | Q(calibration_set__isnull=True),
             ),
             models.CheckConstraint(
                 name="run_q_hat_infinite_is_not_a_number", condition=Q(q_hat_infinite=False) | Q(q_hat__isnull=True)
@@ -70,7 +82,13 @@ class Pick(models.Model):
     prediction_set = models.JSONField(default=list, help_text="Answers with their frequencies.")
     tied_with = models.PositiveIntegerField(default=0)
     tie_break = models.CharField(max_length=40, blank=True, help_text="What decided against the next of the tied.")
-    taken_by = models.CharField(max_length=20, help_text="cluster: the best of its own; global_order: of all the rest.")
+    taken_by = models.CharField(
+        max_length=20,
+        help_text="cluster: the best of its own; global_order: of all the rest; joint: one of a set; control: drawn.",
+    )
+    inclusion_probability = models.FloatField(
+        null=True, help_text="The chance that a control had of being drawn; empty for what was chosen on purpose."
+    )
 
     class Meta:
         ordering = ["run", "rank"]
