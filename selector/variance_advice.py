@@ -24,10 +24,13 @@ from selector.variance import (
 
 @dataclass(frozen=True)
 class Advice:
-    """``health`` is poor, thin, good or rich; ``compute_multiplier`` (lowest, highest) is None where none is advised:
-    below 10 % useful, and for sets of fewer than about 50 questions."""
+    """``health`` is poor, thin, good or rich, and means little unless ``is_enough``: about 50 questions or more.
+
+    ``compute_multiplier`` (lowest, highest) is None where none is advised: below 10 % useful, or too few questions.
+    """
 
     health: str
+    is_enough: bool
     compute_multiplier: tuple[int, int] | None
     sentences: tuple[str, ...]
 
@@ -99,8 +102,8 @@ def advise(report: VarianceReport) -> Advice:
         )
         sentences.append(f"Compute multiplier {times}: {what}.")
     sentences.append(
-        f"One run earns {report.mean:.3f} on average, the best of a question's runs {report.mean_best:.3f}: an "
-        f"improvement potential of {report.improvement_potential:.3f}, from doing always what the model does at best."
+        f"One run earns {report.mean:.3f} on average, the best run of each question {report.mean_best:.3f}: an "
+        f"improvement potential of {report.improvement_potential:.3f}, from always doing what the model does at best."
     )
     for signal in report.signals:
         if signal.runs == min((s.runs for s in report.signals if s.runs >= 8), default=0) and signal.share > 0:
@@ -109,7 +112,9 @@ def advise(report: VarianceReport) -> Advice:
                 f"outcomes on {_percent(signal.share)} of the questions; to fill a batch with such groups, about "
                 f"{1 / signal.share:.1f} are sampled for each that is kept."
             )
-    return Advice(health=health, compute_multiplier=multiplier, sentences=tuple(sentences))
+    return Advice(
+        health=health, is_enough=n >= MIN_QUESTIONS, compute_multiplier=multiplier, sentences=tuple(sentences)
+    )
 
 
 def _health(share: float) -> tuple[str, str, tuple[int, int] | None]:

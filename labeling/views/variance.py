@@ -1,6 +1,7 @@
 """Variance: which questions with known answers a model is sometimes right on, from answers that are stored."""
 
 from typing import Any
+from urllib.parse import urlencode
 
 from django.http import Http404, HttpResponse
 from django.shortcuts import render
@@ -20,7 +21,14 @@ def pool_variance(request: HtmxHttpRequest, pool_slug: str) -> HttpResponse:
     runs = queries.runs_with_rollouts(pool=pool)
     run = _chosen(request, runs)
     found = queries.variance_of_pool(run) if run else None
-    context = {"pool": pool, "page": page_of(request, found.lines) if found else None}
+    category = request.GET.get("category", "")
+    lines = [line for line in found.lines if not category or line.category == category] if found else []
+    context = {
+        "pool": pool,
+        "page": page_of(request, lines) if found and found.report else None,
+        "category": category,
+        "category_words": next((each.words for each in found.categories if each.key == category), "") if found else "",
+    }
     return _respond(request, run, runs, found, context)
 
 
@@ -53,7 +61,15 @@ def _respond(
     context: dict[str, Any],
 ) -> HttpResponse:
     """The page; for htmx, which asks while answers are being graded, the progress, and at the end the page anew."""
-    context |= {"run": run, "runs": runs, "variance": found, "run_query": f"run={run.pk}" if run else ""}
+    query = {"run": str(run.pk)} if run else {}
+    more = query | ({"category": context["category"]} if context.get("category") else {})
+    context |= {
+        "run": run,
+        "runs": runs,
+        "variance": found,
+        "run_query": urlencode(query),
+        "page_query": urlencode(more),
+    }
     if request.htmx:
         if found is None or not found.n_left:
             return redirect(request, request.get_full_path())

@@ -34,6 +34,7 @@ CHROMIUM_FLAGS = [
     "--disable-sync",
 ]
 FINGERPRINT = "5d1f7c02a9b34e10" * 4
+ANOTHER_FINGERPRINT = "9c40e2b7715fa8d3" * 4
 
 
 def made_up_question(rng: random.Random) -> tuple[str, str, list[str]]:
@@ -102,15 +103,57 @@ def made_up_votes(rng: random.Random, truth: str, wrong: list[str]) -> dict[str,
     return {"outcome_answers": answers[:20], "probe_answers": answers[20:]}
 
 
+def seed_labeled_pool(by: Any, n: int = 160) -> Any:
+    """Make a pool whose questions were all labeled, with answers of a model that mostly knows or never does."""
+    from django.core.files.base import ContentFile
+
+    from labeling.actions import budgets, people, rounds
+    from labeling.actions.imports import commit_import, preview_import
+    from labeling.models import GoldAnswer, Pick, RecordedVotes, SelectionRun
+
+    rng = random.Random(23)
+    made = {question[0]: question for question in (made_up_question(rng) for _ in range(4 * n))}
+    pool = people.create_pool(name="Entrance exams 2024", by=by, description="Labeled in three rounds last autumn.")
+    lines = [json.dumps({"id": f"ex-{i:03}", "question": text}) for i, text in enumerate(list(made)[:n])]
+    file = ContentFile("\n".join(lines).encode())
+    commit_import(batch=preview_import(file=file, filename="exams.jsonl", pool=pool, by=by), by=by)
+    run = SelectionRun.objects.create(
+        pool=pool,
+        generation_fingerprint=ANOTHER_FINGERPRINT,
+        status="finished",
+        created_by=by,
+        config={"n_outcomes": 8},
+    )
+    questions = list(pool.questions.all())
+    for rank, question in enumerate(questions, start=1):
+        Pick.objects.create(run=run, question=question, rank=rank, set_size=2, acquisition_score=2.0)
+    budget = budgets.grant_budget(pool=pool, name="Autumn 2024", units=n, by=by)
+    round = rounds.open_round(run=run, budget=budget, overlap=1, by=by)
+    for number, question in enumerate(questions):
+        _, truth, wrong = made[question.text]
+        GoldAnswer.objects.create(question=question, round=round, answer=truth, source=GoldAnswer.Source.SINGLE)
+        skill = rng.choice([0, 0, 0, 1, 1, 1, 1, 0.1, 0.3, 0.6, 0.85])
+        answers = [truth if rng.random() < skill else rng.choice([*wrong, ""]) for _ in range(8)]
+        if number % 27:  # a few were never asked
+            RecordedVotes.objects.create(
+                question_fingerprint=question.fingerprint,
+                question_uid=question.uid,
+                generation_fingerprint=ANOTHER_FINGERPRINT,
+                votes={"id": question.uid, "probe_answers": [], "outcome_answers": answers},
+            )
+    return pool
+
+
 def seed() -> dict[str, Any]:
     """Fill the database through the application's own actions; return the pages to take, by name."""
     from django.core.files.base import ContentFile
     from django.utils import timezone
 
-    from labeling.actions import adjudication, annotation, budgets, people, pools, rounds, runs
+    from labeling.actions import adjudication, annotation, budgets, comparisons, people, pools, rounds, runs
     from labeling.actions.imports import calibration_set_to_fill, commit_import, preview_import
     from labeling.actions.policy_models import create_policy_model
-    from labeling.models import Question, RecordedVotes, Role, SelectionRun, Slot, User
+    from labeling.engine.comparing import listed_strategies
+    from labeling.models import Comparison, Question, RecordedVotes, Role, SelectionRun, Slot, User
     from labeling.runs.worker import work
 
     people_here = [User.objects.create_user(name, is_staff=name == "mira") for name in ("mira", "ana", "ben", "ada")]
@@ -183,6 +226,23 @@ def seed() -> dict[str, Any]:
     finished = runs.create_run(**asked_of, generation_fingerprint=FINGERPRINT, alpha="0.2")
     work(once=True)
     finished.refresh_from_db()
+    started = timezone.now().isoformat()
+    everything = [key for key, _ in listed_strategies()]
+    comparing = {"run": finished, "strategies": everything, "budget": 8, "n_bootstrap": 60, "by": mira}
+    compared = comparisons.create_comparison(**comparing)
+    work(once=True)
+    comparing_now = comparisons.create_comparison(**comparing)
+    Comparison.objects.filter(pk=comparing_now.pk).update(
+        status="running",
+        stage="resampling",
+        stages=[
+            {"name": "reading answers", "done": 1, "total": 1, "done_before": 0, "seconds": 0.4, "started_at": started},
+            {"name": "resampling", "done": 37, "total": 120, "done_before": 0, "seconds": 6.1, "started_at": started},
+        ],
+        lease_token="seed",
+        started_at=timezone.now(),
+        lease_until=timezone.now() + timedelta(days=1),
+    )
     running, failed, cancelled = (runs.create_run(**asked_of, policy_model=server, alpha="0.1") for _ in range(3))
     now = timezone.now()
     stages = [
@@ -241,6 +301,9 @@ def seed() -> dict[str, Any]:
     done = Slot.objects.filter(holder=ana, state="done").first()
     _, token = people.create_invitation(pool=pool, role=Role.ANNOTATOR, by=mira, note="Karim, from the maths circle")
     annotation.claim_slot(round=round, user=ben)
+    judged = comparisons.create_comparison(**comparing | {"strategies": ["const", "random", "entropy", "v2"]})
+    work(once=True)
+    labeled = seed_labeled_pool(mira)
     p = f"/pools/{pool.slug}"
     return {
         "login": (None, "/login/"),
@@ -269,6 +332,11 @@ def seed() -> dict[str, Any]:
         "run-degenerate": ("mira", f"/runs/{degenerate.pk}/"),
         "run-running": ("mira", f"/runs/{running.pk}/"),
         "run-failed": ("mira", f"/runs/{failed.pk}/"),
+        "comparisons": ("mira", f"{p}/comparisons/"),
+        "comparison-new": ("mira", f"{p}/comparisons/new/"),
+        "comparison-finished": ("mira", f"/comparisons/{compared.pk}/?a=const&b=entropy"),
+        "comparison-judged": ("mira", f"/comparisons/{judged.pk}/"),
+        "comparison-running": ("mira", f"/comparisons/{comparing_now.pk}/"),
         "budget-new": ("mira", f"{p}/budgets/new/"),
         "round-new": ("mira", f"/runs/{finished.pk}/round/new/"),
         "round": ("mira", f"/rounds/{round.pk}/"),
@@ -277,6 +345,10 @@ def seed() -> dict[str, Any]:
         "slot": ("ana", f"/slots/{held.pk}/"),
         "slot-done": ("ana", f"/slots/{done.pk}/"),
         "adjudication": ("ada", f"/adjudications/{dispute.pk}/"),
+        "variance": ("mira", f"/pools/{labeled.slug}/variance/"),
+        "variance-few": ("mira", f"{p}/variance/"),
+        "variance-none": ("mira", f"/pools/{other.slug}/variance/"),
+        "variance-set": ("mira", f"/calibration-sets/{calibration.pk}/variance/"),
         "export": ("mira", f"{p}/export/"),
         "not-found": ("mira", "/pools/nowhere/"),
         "not-allowed": ("ana", f"{p}/export/"),
@@ -351,7 +423,7 @@ def take(address: str, pages: dict[str, Any], out: Path, widths: list[str], sche
                         if (user or "") != username:
                             continue
                         page.goto(address + path)
-                        page.wait_for_timeout(700 if name.startswith(("run-", "slot")) else 150)
+                        page.wait_for_timeout(700 if name.startswith(("run-", "slot", "variance", "comparison")) else 150)
                         wide = page.evaluate("document.documentElement.scrollWidth - innerWidth")
                         if wide > 0:
                             found.append(f"{name}: {width} scrolls sideways by {wide} pixels")

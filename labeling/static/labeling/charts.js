@@ -55,7 +55,7 @@
       return {
         grid: { left: 8, right: 12, top: 44, bottom: 24, containLabel: true },
         xAxis: { type: "category", data: data.map(([size]) => size), name: figure.dataset.across || "set size", nameLocation: "middle", nameGap: 28, nameTextStyle: axisText(), axisLabel: axisText(), axisTick: { show: false }, axisLine: { lineStyle: { color: token("--line") } } },
-        yAxis: { type: "value", name: "questions", nameTextStyle: { ...axisText(), align: "left" }, axisLabel: axisText(), splitLine: { lineStyle: { color: token("--line") } } },
+        yAxis: { type: "value", name: "questions", nameGap: 26, nameTextStyle: { ...axisText(), align: "left" }, axisLabel: axisText(), splitLine: { lineStyle: { color: token("--line") } } },
         tooltip: { ...tooltip(), trigger: "axis", axisPointer: { type: "none" }, formatter: ([bar]) => `${bar.value} question${bar.value === 1 ? "" : "s"} with ${bar.name} ${figure.dataset.across || `plausible answer${bar.name === "1" ? "" : "s"}`}` },
         series: [{ type: "bar", data: data.map(([, count]) => count), barMaxWidth: 44, itemStyle: { color: token("--accent"), borderRadius: [4, 4, 0, 0] }, label: { show: data.length <= 16, position: "top", ...axisText(), formatter: ({ value }) => value.toLocaleString() } }],
       };
@@ -191,14 +191,15 @@
     variance(figure) {
       const cells = rows(figure).map(([mean, variance, category, count]) => ({ value: [Number(mean), Number(variance)], category, count: Number(count.replaceAll(",", "")) }));
       const most = Math.max(1, ...cells.map((cell) => cell.count));
+      const size = (count) => 10 + (cells.length > 12 ? 22 : 34) * Math.sqrt(count / most);
       const colours = { useful: "--accent", "always right": "--gold-mark", "always wrong": "--danger" };
       const parabola = Array.from({ length: 51 }, (_, i) => [i / 50, (i / 50) * (1 - i / 50)]);
-      const axis = (name, more) => ({ type: "value", name, min: 0, nameTextStyle: axisText(), axisLabel: axisText(), axisTick: { show: false }, axisLine: { lineStyle: { color: token("--line") } }, splitLine: { lineStyle: { color: token("--line") } }, ...more });
+      const axis = (name, more) => ({ type: "value", name, min: 0, nameTextStyle: axisText(), axisLabel: { ...axisText(), margin: 26 }, axisTick: { show: false }, axisLine: { lineStyle: { color: token("--line") } }, splitLine: { lineStyle: { color: token("--line") } }, ...more });
       const words = ({ data }) => (data.count ? `${data.count} question${data.count === 1 ? "" : "s"}, ${data.category}\nmean ${data.value[0]}, variance ${data.value[1]}` : "");
       return {
-        grid: { left: 8, right: 28, top: 32, bottom: 28, containLabel: true },
-        xAxis: axis("mean", { max: 1, nameLocation: "middle", nameGap: 28 }),
-        yAxis: axis("variance", { nameTextStyle: { ...axisText(), align: "left" } }),
+        grid: { left: 8, right: 28, top: 38, bottom: 28, containLabel: true },
+        xAxis: axis("mean", { max: 1, nameLocation: "middle", nameGap: 46 }),
+        yAxis: axis("variance", { nameGap: 22, nameTextStyle: { ...axisText(), align: "left" } }),
         tooltip: { ...tooltip(), trigger: "item", formatter: words },
         series: [
           { type: "line", data: parabola, showSymbol: false, silent: true, smooth: true, lineStyle: { color: token("--field-line"), width: 1.5 }, tooltip: { show: false }, z: 1 },
@@ -206,8 +207,9 @@
             type: "scatter",
             z: 2,
             clip: false,
-            symbolSize: (_, { data }) => 12 + 34 * Math.sqrt(data.count / most),
-            data: cells.map((cell) => ({ ...cell, itemStyle: { color: token(colours[cell.category] || "--field-line"), opacity: 0.85, borderColor: token("--surface"), borderWidth: 2 } })),
+            symbolSize: (_, { data }) => size(data.count),
+            label: { show: true, formatter: ({ data }) => (size(data.count) >= 22 ? data.count : ""), color: token("--surface"), fontFamily: token("--sans"), fontSize: 11, fontWeight: 600 },
+            data: cells.map((cell) => ({ ...cell, itemStyle: { color: token(colours[cell.category] || "--field-line"), opacity: 0.92, borderColor: token("--surface"), borderWidth: 2 } })),
           },
         ],
       };

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 from django.core.management import CommandError, call_command
 
-from labeling.actions.exports import create_export, create_snapshot
+from labeling.actions.exports import create_export, create_snapshot, filter_words
 from labeling.errors import LabelingError, NotAllowed
 from labeling.exports import ExportRefused
 from labeling.models import (
@@ -92,6 +92,80 @@ def test_the_prompt_is_the_one_the_model_was_probed_with(
 
     texts = set(pool.questions.values_list("text", flat=True))
     assert {row["prompt"][0]["content"] for row in as_asked} == texts
+
+
+@pytest.fixture
+def judged_run(labeled_run: SelectionRun) -> SelectionRun:
+    """The first question is useful; the second always right, the third always wrong."""
+    answers = {2: ["1/2", "0.5"], 3: ["7", ""]}
+    for rank, given in answers.items():
+        question = labeled_run.picks.get(rank=rank).question
+        RecordedVotes.objects.create(
+            question_fingerprint=question.fingerprint,
+            question_uid=question.uid,
+            generation_fingerprint="recorded",
+            votes={"id": question.uid, "probe_answers": [], "outcome_answers": given},
+        )
+    return labeled_run
+
+
+@pytest.mark.parametrize(
+    ("keep", "kept", "left_out"),
+    [
+        ("useful", {"12"}, {2: "always_right", 3: "always_wrong"}),
+        ("not_always_right", {"12", "x+1"}, {2: "always_right"}),
+        ("all", {"12", "\\frac{1}{2}", "x+1"}, {}),
+    ],
+)
+def test_an_export_may_leave_out_what_teaches_nothing_and_its_manifest_says_what(
+    keep: str, kept: set[str], left_out: dict[int, str], judged_run: SelectionRun, pool: Pool, tmp_path: Path
+) -> None:
+    export = create_export(
+        snapshot=create_snapshot(pool=pool, by=None), format="trl", by=None, out_dir=tmp_path, keep=keep
+    )
+
+    told = json.loads((tmp_path / "manifest.json").read_text(encoding="utf-8"))
+    assert {row["answer"] for row in rows_of(export)} == kept
+    assert told["n_rows"] == export.n_rows == len(kept)
+    assert told["provenance"]["filter"] == export.filter
+    of_rank = {rank: judged_run.picks.get(rank=rank).question.uid for rank in left_out}
+    assert export.filter["left_out"] == {of_rank[rank]: category for rank, category in left_out.items()}
+    assert export.filter.get("n_without_rollouts", 0) == 0
+
+
+def test_questions_without_stored_rollouts_stay_in_and_are_counted(
+    labeled_run: SelectionRun, pool: Pool, tmp_path: Path
+) -> None:
+    export = create_export(
+        snapshot=create_snapshot(pool=pool, by=None), format="jsonl", by=None, out_dir=tmp_path, keep="useful"
+    )
+
+    assert (export.n_rows, export.filter["n_without_rollouts"], export.filter["left_out"]) == (3, 2, {})
+    assert "2 have no stored rollouts to tell by" in filter_words(export.filter)
+
+
+def test_one_rollout_decides_nothing(labeled_run: SelectionRun, pool: Pool, tmp_path: Path) -> None:
+    RecordedVotes.objects.update(votes={"id": "a", "probe_answers": [], "outcome_answers": ["12"]})
+
+    export = create_export(
+        snapshot=create_snapshot(pool=pool, by=None), format="jsonl", by=None, out_dir=tmp_path, keep="useful"
+    )
+
+    assert (export.n_rows, export.filter["n_without_rollouts"]) == (3, 3)
+
+
+def test_an_export_of_nothing_is_refused(judged_run: SelectionRun, pool: Pool, tmp_path: Path) -> None:
+    RecordedVotes.objects.filter(question_uid=judged_run.picks.get(rank=1).question.uid).update(
+        votes={"id": "a", "probe_answers": [], "outcome_answers": ["12", "12"]}
+    )
+    snapshot = create_snapshot(pool=pool, by=None)
+
+    with pytest.raises(LabelingError, match="2 always right"):
+        create_export(snapshot=snapshot, format="jsonl", by=None, out_dir=tmp_path, keep="useful")
+    with pytest.raises(LabelingError, match="One cannot keep"):
+        create_export(snapshot=snapshot, format="jsonl", by=None, out_dir=tmp_path, keep="best")
+
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_annotations_and_decisions_are_counted(pool: Pool, manager: User, annotator: User, tmp_path: Path) -> None:

@@ -157,6 +157,7 @@ def world(pool, manager, annotator, other_annotator, adjudicator, outsider, sett
                 [
                     "pool", "pool-questions", "pool-guideline", "pool-people", "invitation-new", "member-remove",
                     "pool-import", "votes-import", "pool-runs", "run-new", "budget-new", "pool-export", "export-new",
+                    "pool-variance",
                 ],
                 of_pool,
             ),
@@ -166,6 +167,7 @@ def world(pool, manager, annotator, other_annotator, adjudicator, outsider, sett
                 ["slot", "slot-draft", "slot-read-as", "slot-submit", "slot-unanswerable", "slot-skip"], of_slot
             ),
             **dict.fromkeys(["import-preview", "import-commit", "import-discard"], of_import),
+            "set-variance": {"set_id": calibration_set.pk},
             "budget-add": {"budget_id": budget.pk},
             "adjudication": {"slot_id": dispute.pk},
             "export-file": {"export_id": export.pk, "filename": export.files[0]["name"]},

@@ -32,6 +32,8 @@ ADDRESSES = {
     "run-new": (MANAGERS, "GET POST"),
     "budget-new": (MANAGERS, "GET POST"),
     "budget-add": (MANAGERS, "POST"),
+    "pool-variance": (MANAGERS, "GET"),
+    "set-variance": (MANAGERS, "GET"),
     "pool-export": (MANAGERS, "GET"),
     "export-new": (MANAGERS, "POST"),
     "import-preview": (MANAGERS, "GET POST"),

@@ -69,7 +69,18 @@ def add_rows(world, n):
         assert user is not None
 
 
-LISTS = ["home", "pool", "pool-questions", "pool-people", "pool-runs", "models", "calibration-sets", "pool-export"]
+LISTS = [
+    "home",
+    "pool",
+    "pool-questions",
+    "pool-people",
+    "pool-runs",
+    "models",
+    "calibration-sets",
+    "pool-export",
+    "pool-variance",
+    "set-variance",
+]
 
 
 @pytest.mark.parametrize("name", LISTS)
