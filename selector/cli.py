@@ -66,6 +66,11 @@ On the machine with the GPU, once for the pool and once for the calibration set:
   assay probe pool.jsonl --model Qwen/Qwen2.5-Math-7B-Instruct --out pool_votes.jsonl
   assay probe calibration.jsonl --model Qwen/Qwen2.5-Math-7B-Instruct --out calibration_votes.jsonl
 
+What happens inside the model (one chain a question; only with the model on this machine):
+
+  assay probe pool.jsonl --model Qwen/Qwen3-1.7B --outcomes 0 --probes 0 --out votes.jsonl --internals internals.npz
+  assay rank --votes votes.jsonl --internals internals.npz --strategy shift --budget 8 --out picks.jsonl
+
 Then anywhere: assay rank --votes pool_votes.jsonl --calibration-votes calibration_votes.jsonl ...
 """
 
@@ -163,6 +168,14 @@ def _add_rank(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
     source.add_argument("--embeddings", metavar="X.npy", help="one row of numbers for each row of the pool")
     inside = rank.add_argument_group("what happens inside the model (shift, badge, pivot_trace, ...)")
     inside.add_argument("--internals", metavar="F.npz", help="as `assay probe --internals` wrote them")
+    triage = rank.add_argument_group(
+        "triage along the ranking (reconstruction of PivotTrace's)"
+    )
+    triage.add_argument("--triage-probes", metavar="OUT.jsonl", help="write which questions to label as probes")
+    triage.add_argument("--n-triage-probes", type=int, default=64, metavar="N", help="how many (default: 64)")
+    triage.add_argument(
+        "--triage-labels", metavar="FILE", help="their answers (id, answer): a route for each question in --scores"
+    )
     _add_model_options(rank, n_answers=None)
     output = rank.add_argument_group("output")
     output.add_argument("--out", required=True, metavar="PICKS.jsonl", help="the picks, best first")

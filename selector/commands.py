@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 from argparse import Namespace
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,15 +17,19 @@ from selector.answers import Grader
 from selector.config import SelectionConfig
 from selector.conformal import THRESHOLDS
 from selector.diversity import PACKAGED_EMBEDDERS, embed, embedder_fingerprint, resolve_embedder
-from selector.errors import FingerprintMismatch, InvalidConfig, PoolTooSmall
+from selector.errors import FingerprintMismatch, InvalidConfig, MissingEvidence, PoolTooSmall
 from selector.internals import Internals
 from selector.labeled import read_labeled
-from selector.pipeline import Progress, SelectionResult, run_selection
+from selector.output import line, write_ranking
+from selector.pipeline import Progress, run_selection
 from selector.probing import Probed, Questions, probe_files, read_question_file
 from selector.progress import StageProgress, StopOnSignal
 from selector.report import count_tokens
 from selector.state import State, write_atomically
-from selector.strategies import STRATEGIES, Need
+from selector.strategies import STRATEGIES, Need, Strategy
+from selector.strategies.contract import HOW_TO_GET, INTERNAL_NEEDS
+from selector.triage import WINDOW
+from selector.triage_command import check_has_outcomes, probe_lines, read_labels, routes
 from selector.votes import QuestionVotes, read_votes
 
 N_SHOWN = 20  # messages about single rows before the rest are only counted; a report names them all
@@ -52,9 +54,12 @@ class Evidence:
 
 def rank(options: Namespace, progress: StageProgress, stop: StopOnSignal) -> int:
     """Rank a pool from recorded votes or with a model, and write picks and report. Raises SelectorError."""
-    check_writable(options.out, options.report, options.scores)
+    check_writable(options.out, options.report, options.scores, options.triage_probes)
     config = _config(options)
-    labeled = _labeled(options)
+    if options.n_triage_probes < WINDOW:
+        raise InvalidConfig("--n-triage-probes", options.n_triage_probes, f"at least {WINDOW}, the window they are in")
+    triage_labels = read_labels(options.triage_labels) if options.triage_labels else {}
+    labeled = [*_labeled(options), *triage_labels]
 
     def advance(stage: str, done: int, total: int) -> None:
         stop.check()
@@ -71,6 +76,8 @@ def rank(options: Namespace, progress: StageProgress, stop: StopOnSignal) -> int
             progress("reading votes", 0, 1)
             evidence = _read_recorded(options, config)
         _say_unknown(labeled, evidence.pool, progress)
+        if triage_labels:
+            check_has_outcomes(config.strategy, evidence.pool)
         embeddings, embedder = _embeddings(evidence, options, state, advance)
         grader = stack.enter_context(Grader(verdicts=state.verdicts if state else None))
         result = run_selection(
@@ -85,9 +92,16 @@ def rank(options: Namespace, progress: StageProgress, stop: StopOnSignal) -> int
             labeled=labeled,
             progress=advance,
         )
+        told_of: dict[str, dict[str, object]] = {}
+        if triage_labels:
+            triage, told_of = routes(result, evidence.pool, triage_labels, grader, evidence.config.grouping)
+            evidence.told["triage"] = triage.to_json()
     progress.close()
+    if options.triage_probes:
+        write_atomically(options.triage_probes, probe_lines(result, evidence.pool, options.n_triage_probes))
+        progress.say(f"Wrote the questions to label for the triage to {options.triage_probes}.")
     report = {**result.report, **evidence.told, "tokens": evidence.tokens, "seconds": progress.seconds}
-    _write(result, report, options, progress)
+    write_ranking(result, report, told_of, options, progress)
     return 0
 
 
@@ -145,8 +159,11 @@ def _ask_model(
     _check_before_asking(files, options, config, labeled)
     cost = strategy.cost(config.n_outcomes, config.n_probes)
     if not options.calibration:
-        config = config.replace(n_outcomes=cost.outcomes, n_probes=max(cost.probes, options.probes or 0))
+        n_outcomes = config.n_outcomes if options.triage_labels else cost.outcomes
+        config = config.replace(n_outcomes=n_outcomes, n_probes=max(cost.probes, options.probes or 0))
     with_internals = bool(cost.forward_passes) and not options.internals
+    if with_internals:
+        _check_shows_internals(strategy, options.engine)
     told: dict[str, object] = {
         "rejected_rows": [
             {"file": file.path, "line": row.line, "code": row.code, "message": row.message}
@@ -185,6 +202,13 @@ def _ask_model(
     )
 
 
+def _check_shows_internals(strategy: type[Strategy], engine: str) -> None:
+    """Raise MissingEvidence where the strategy looks inside a model that another process runs."""
+    if engine != "transformers":
+        need = next(need for need in Need if need in strategy.needs & INTERNAL_NEEDS)
+        raise MissingEvidence(strategy=strategy.key, need=need, how_to_get=HOW_TO_GET[need])
+
+
 def _check_before_asking(
     files: Sequence[Questions], options: Namespace, config: SelectionConfig, labeled: Sequence[str]
 ) -> None:
@@ -217,7 +241,7 @@ def probe(options: Namespace, progress: StageProgress, stop: StopOnSignal) -> in
         questions = _read_questions(options.pool, options, progress, need_answer=False)
         probed = _probe([questions], options, config, state, progress, stop, with_internals=bool(options.internals))
     (votes,) = probed.votes
-    write_atomically(options.out, (_line(question.to_json()) for question in votes))
+    write_atomically(options.out, (line(question.to_json()) for question in votes))
     if options.internals and probed.internals:
         probed.internals.save(options.internals)
         progress.say(f"Wrote the internals of {len(probed.internals):,} questions to {options.internals}.")
@@ -385,40 +409,3 @@ def load_embeddings(path: str, n_questions: int, numbers: Sequence[int] | None) 
     if len(found) != n_questions:
         raise InvalidConfig("--embeddings", f"{path} with {len(found)} rows", f"of {n_questions} rows, one a question")
     return found.astype(np.float32)
-
-
-def _write(result: SelectionResult, report: dict[str, Any], options: Namespace, progress: StageProgress) -> None:
-    if options.scores:
-        write_atomically(options.scores, (_line(row) for row in _score_rows(result)))
-    if options.report:
-        write_atomically(options.report, [json.dumps(report, indent=2, ensure_ascii=False, allow_nan=False), "\n"])
-    write_atomically(options.out, (_line(pick.to_json()) for pick in result.picks))
-    for warning in report["warnings"]:
-        progress.say(f"Warning: {warning['message']}")
-    threshold = "No calibration set, so no threshold"
-    if result.calibration is not None:
-        q_hat = "infinite" if report["q_hat_infinite"] else f"{report['q_hat']:.4f}"
-        threshold = f"Threshold {q_hat} at alpha {report['alpha']:g}"
-    progress.say(f"{threshold}. Wrote {len(result.picks)} picks to {options.out}.")
-
-
-def _score_rows(result: SelectionResult) -> list[dict[str, object]]:
-    scores = result.scores
-    return [
-        {
-            "id": uid,
-            "cluster": int(result.labels[row]),
-            "set_size": int(scores.set_size[row]),
-            "acquisition_score": float(result.acquisition_scores[row]),
-            "set_size_from_probes": int(scores.set_size_from_probes[row]),
-            "n_distinct": int(scores.n_distinct[row]),
-            "n_readable": int(scores.n_readable[row]),
-            "entropy": float(scores.entropy[row]),
-            "ineligible": result.ineligible[row] or None,
-        }
-        for row, uid in enumerate(scores.table.uids)
-    ]
-
-
-def _line(row: object) -> str:
-    return json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n"
