@@ -67,6 +67,7 @@ SCENARIOS = {
     "mixed, skills": replace(MIXED, spread=0.05, goal=0.75),
     "mixed, stored rollouts": replace(MIXED, n_stored=8),
     "plain, beliefs fade": replace(PLAIN, settings=FADING),
+    "plain, beliefs of one visit": replace(PLAIN, settings=(("lam", 0.0),)),
     "mixed, beliefs fade": replace(MIXED, settings=FADING),
     "mixed, skills, beliefs fade": replace(MIXED, spread=0.05, goal=0.75, settings=FADING),
 }
