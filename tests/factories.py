@@ -10,6 +10,7 @@ from labeling.models import (
     BudgetUnit,
     CalibrationItem,
     CalibrationSet,
+    DatasetSnapshot,
     Draft,
     Membership,
     Pick,
@@ -163,3 +164,15 @@ def make_held_slot(*, round: Round, user: User, slot: Slot | None = None, lapsed
     slot.save()
     Draft.objects.get_or_create(round=round, question=slot.question, author=user)
     return slot
+
+
+def make_snapshot(*, pool: Pool | None = None, n_rows: int = 2) -> DatasetSnapshot:
+    """Frozen gold answers of questions u0, u1, ..., which need not be in the pool any more."""
+    number = next(_numbers)
+    rows = [
+        {"uid": f"u{i}", "question": f"What is {i} + 3?", "answer": str(i + 3), "answer_kind": "number"}
+        for i in range(n_rows)
+    ]
+    return DatasetSnapshot.objects.create(
+        pool=pool or make_pool(), rows=rows, n_rows=n_rows, sha256=f"{number:064x}", grader_version="test"
+    )

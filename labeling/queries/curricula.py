@@ -58,7 +58,7 @@ def kind_of(curriculum: Curriculum) -> CurriculumKind:
 def story_of(curriculum: Curriculum) -> Story:
     """How the training went so far; told again only when rewards have come in since."""
     latest = curriculum.events.aggregate(id=Max("id"), step=Max("step"))
-    key = f"curriculum-story-{curriculum.pk}-{latest['id']}"
+    key = f"curriculum-story-{curriculum.pk}-{curriculum.created_at.timestamp()}-{latest['id']}"
     story: Story | None = cache.get(key)
     if story is None:
         events = curriculum.events.order_by("id").values_list("event_id", "question_uid", "rewards", "step")

@@ -12,8 +12,10 @@ from django.core.files.base import ContentFile
 from django.test import Client
 
 from labeling.actions import adjudication, annotation, people, pools, rounds
+from labeling.actions.curricula import RewardReport, create_curriculum, observe
 from labeling.actions.exports import create_snapshot
 from labeling.actions.imports import preview_import
+from labeling.actions.tokens import create_token
 from labeling.models import Export, Pool, Role, Round, SelectionRun, Slot, User
 from tests import factories
 
@@ -143,9 +145,14 @@ def world(pool, manager, annotator, other_annotator, adjudicator, outsider, sett
         file=ContentFile("\n".join(lines).encode()), filename=f"{HOSTILE}.jsonl", pool=pool, by=manager
     )
     export = make_export(pool=pool, directory=tmp_path)
+    curriculum = create_curriculum(pool=pool, snapshot=export.snapshot, kind="insight", name=HOSTILE[:100], by=manager)
+    reports = [RewardReport(f"{step}", export.snapshot.rows[0]["uid"], [1.0, 0.0], step) for step in range(3)]
+    observe(curriculum=curriculum, reports=reports, by=manager)
+    api_token, _ = create_token(pool=pool, name=HOSTILE[:100], by=manager)
     invitation, token = people.create_invitation(pool=pool, role=Role.ANNOTATOR, by=manager)
     of_pool, of_run, of_round = {"pool_slug": pool.slug}, {"run_id": run.pk}, {"round_id": round.pk}
     of_slot, of_import = {"slot_id": held.pk}, {"import_id": batch.pk}
+    of_curriculum = {"curriculum_id": curriculum.pk}
     return World(
         pool=pool,
         run=run,
@@ -168,6 +175,15 @@ def world(pool, manager, annotator, other_annotator, adjudicator, outsider, sett
             ),
             **dict.fromkeys(["import-preview", "import-commit", "import-discard"], of_import),
             "set-variance": {"set_id": calibration_set.pk},
+            **dict.fromkeys(["pool-curricula", "curriculum-new", "token-new"], of_pool),
+            **dict.fromkeys(
+                [
+                    "curriculum", "api-curriculum", "api-curriculum-propose", "api-curriculum-refill",
+                    "api-curriculum-rewards",
+                ],
+                of_curriculum,
+            ),
+            "token-revoke": {"token_id": api_token.pk},
             "budget-add": {"budget_id": budget.pk},
             "adjudication": {"slot_id": dispute.pk},
             "export-file": {"export_id": export.pk, "filename": export.files[0]["name"]},

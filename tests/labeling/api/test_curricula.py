@@ -1,0 +1,253 @@
+import json
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+
+from labeling.actions.curricula import create_curriculum
+from labeling.actions.tokens import create_token, revoke_token
+from labeling.errors import Conflict, EngineFailure, LabelingError
+from labeling.models import ApiToken, Curriculum, Membership, RewardEvent
+from labeling.queries.curricula import story_of
+from tests import factories
+
+
+def post(client, curriculum, what, data):
+    address = reverse(f"api-curriculum-{what}", args=[curriculum.pk])
+    return client.post(address, json.dumps(data), content_type="application/json")
+
+
+def an_event(identity="e1", uid="u0", rewards=(1.0, 0.0), step=0, **more):
+    return {"id": identity, "uid": uid, "rewards": list(rewards), "step": step, **more}
+
+
+def beliefs_of(curriculum):
+    curriculum.refresh_from_db()
+    return curriculum.state["beliefs"]["questions"]
+
+
+def test_a_trainer_is_given_different_questions_of_the_snapshot(trainer, curriculum):
+    response = post(trainer, curriculum, "propose", {"k": 4})
+
+    uids = response.json()["uids"]
+    assert response.status_code == 200
+    assert len(set(uids)) == 4
+    assert set(uids) <= {row["uid"] for row in curriculum.snapshot.rows}
+
+
+def test_the_same_key_gets_the_same_questions_again(trainer, curriculum):
+    answers = [post(trainer, curriculum, "propose", {"k": 3, "idempotency_key": "step 7"}).json() for _ in range(3)]
+
+    assert answers[0] == answers[1] == answers[2]
+    assert curriculum.proposals.count() == 1
+
+
+def test_more_questions_than_there_are_is_an_error_with_the_number(trainer, curriculum):
+    response = post(trainer, curriculum, "propose", {"k": 7})
+
+    assert response.status_code == 400
+    assert response.json()["error"]["code"] == "invalid_config"
+    assert "from 1 to 6" in response.json()["error"]["message"]
+
+
+def test_rewards_move_the_beliefs(trainer, curriculum):
+    response = post(trainer, curriculum, "rewards", {"events": [an_event(rewards=[1, 1, 0, None])]})
+
+    assert response.json() == {"accepted": 1, "repeated": 0, "rejected": []}
+    assert beliefs_of(curriculum) == {"u0": [3.0, 2.0, 3, 0]}
+
+
+def test_a_report_that_is_sent_twice_counts_once(trainer, curriculum):
+    for _ in range(2):
+        response = post(trainer, curriculum, "rewards", {"events": [an_event("a"), an_event("a"), an_event("b")]})
+
+    assert response.json() == {"accepted": 0, "repeated": 3, "rejected": []}
+    assert RewardEvent.objects.count() == 2
+    assert beliefs_of(curriculum)["u0"][2] == 4
+
+
+def test_what_cannot_be_read_is_named_and_the_rest_counts(trainer, curriculum):
+    events = [
+        an_event("good"),
+        an_event("stranger", uid="nobody"),
+        {"id": "short"},
+        an_event("text", rewards=["much"]),
+        "no event",
+        an_event("late", uid="u1", step=3),
+    ]
+
+    response = post(trainer, curriculum, "rewards", {"events": events})
+
+    found = response.json()
+    assert response.status_code == 200
+    assert found["accepted"] == 2
+    assert [(each["position"], each["code"]) for each in found["rejected"]] == [
+        (1, "unknown_question"),
+        (2, "invalid"),
+        (3, "invalid"),
+        (4, "invalid"),
+    ]
+    assert "nobody" in found["rejected"][0]["message"]
+
+
+def test_nothing_good_is_refused_as_a_whole(trainer, curriculum):
+    response = post(trainer, curriculum, "rewards", {"events": [an_event(uid="nobody")]})
+
+    assert response.status_code == 422
+
+
+def test_a_report_without_a_step_belongs_to_the_latest_proposal(trainer, curriculum):
+    for _ in range(3):
+        post(trainer, curriculum, "propose", {"k": 2})
+
+    post(trainer, curriculum, "rewards", {"events": [{"id": "a", "uid": "u0", "rewards": [1]}]})
+
+    assert RewardEvent.objects.get().step == 2
+
+
+def test_the_state_goes_on_where_it_was(trainer, curriculum, manager):
+    twin = create_curriculum(pool=curriculum.pool, snapshot=curriculum.snapshot, kind="mopps", name="twin", by=manager)
+
+    for step in range(4):
+        events = [an_event(f"{step}-{i}", uid=f"u{i}", rewards=[i % 2, 1], step=step) for i in range(6)]
+        for each in (curriculum, twin):
+            post(trainer, each, "rewards", {"events": events})
+        chosen = [post(trainer, each, "propose", {"k": 3}).json() for each in (curriculum, twin)]
+        assert chosen[0] == chosen[1]
+
+
+def test_dynamic_sampling_asks_for_more_in_place_of_what_taught_nothing(trainer, curriculum, manager):
+    sampling = create_curriculum(
+        pool=curriculum.pool, snapshot=curriculum.snapshot, kind="dynamic_sampling", name="dapo", by=manager
+    )
+    first, second = post(trainer, sampling, "propose", {"k": 2}).json()["uids"]
+    events = [an_event("a", uid=first, rewards=[1, 1]), an_event("b", uid=second, rewards=[1, 0])]
+    post(trainer, sampling, "rewards", {"events": events})
+
+    answer = post(trainer, sampling, "refill", {}).json()
+
+    assert answer["kept"] == [second]
+    assert len(answer["uids"]) == 1
+    assert first not in answer["uids"]
+
+
+def test_the_story_of_the_rewards(trainer, curriculum):
+    for step in range(3):
+        events = [
+            an_event(f"{step}-0", uid="u0", rewards=[1] * 8, step=step),
+            an_event(f"{step}-1", uid="u1", rewards=[0] * 8, step=step),
+        ]
+        post(trainer, curriculum, "rewards", {"events": events})
+
+    story = story_of(curriculum)
+
+    assert [moment.step for moment in story.moments] == [0, 1, 2]
+    assert story.moments[0].spread > story.moments[-1].spread
+    standings = {question.uid: question.standing for question in story.questions}
+    assert standings["u0"] == "done"
+    assert standings["u1"] == "stuck"
+    assert standings["u2"] == "untried"
+
+
+def no_token():
+    return {}
+
+
+def not_a_token():
+    return {"Authorization": "Bearer assay_guessed"}
+
+
+def two_words():
+    return {"Authorization": "Bearer one two"}
+
+
+@pytest.mark.parametrize("headers", [no_token, not_a_token, two_words])
+def test_without_a_token_nothing_is_said(headers, curriculum):
+    response = post(Client(headers=headers()), curriculum, "propose", {"k": 1})
+
+    assert response.status_code == 401
+    assert response["WWW-Authenticate"] == "Bearer"
+    assert set(response.json()["error"]) == {"code", "message", "details"}
+    assert curriculum.proposals.count() == 0
+
+
+def test_a_login_is_no_token(curriculum, manager):
+    client = Client()
+    client.force_login(manager, backend="django.contrib.auth.backends.ModelBackend")
+
+    assert post(client, curriculum, "propose", {"k": 1}).status_code == 401
+
+
+def test_a_revoked_token_is_refused(pool, curriculum, manager):
+    row, token = create_token(pool=pool, name="old", by=manager)
+    revoke_token(token=row, by=manager)
+
+    response = post(Client(headers={"Authorization": f"Bearer {token}"}), curriculum, "propose", {"k": 1})
+
+    assert response.status_code == 401
+
+
+def test_an_expired_token_is_refused(pool, curriculum, manager):
+    row, token = create_token(pool=pool, name="old", by=manager)
+    ApiToken.objects.filter(pk=row.pk).update(expires_at=timezone.now())
+
+    response = post(Client(headers={"Authorization": f"Bearer {token}"}), curriculum, "propose", {"k": 1})
+
+    assert response.status_code == 401
+
+
+def test_a_token_does_not_outlive_its_owners_role(trainer, curriculum, manager):
+    Membership.objects.filter(user=manager).delete()
+
+    assert post(trainer, curriculum, "propose", {"k": 1}).status_code == 403
+
+
+def test_a_token_of_another_pool_finds_nothing(curriculum):
+    stranger = factories.make_user()
+    other = factories.make_pool(manager=stranger)
+    _, token = create_token(pool=other, name="theirs", by=stranger)
+    client = Client(headers={"Authorization": f"Bearer {token}"})
+
+    for what in ("propose", "refill", "rewards"):
+        assert post(client, curriculum, what, {"k": 1, "events": [an_event()]}).status_code == 404
+
+
+def test_only_the_hash_of_a_token_is_kept(pool, manager):
+    row, token = create_token(pool=pool, name="cluster", by=manager)
+
+    assert token not in str(list(ApiToken.objects.values()))
+    assert row.hint == token[-4:]
+
+
+@pytest.mark.parametrize("body", ["", "{", "[]", '{"k": "many"}', '{"k": 0}', '{"k": true, "extra": NaN}', "null"])
+def test_a_body_that_makes_no_sense_is_a_client_error(body, trainer, curriculum):
+    address = reverse("api-curriculum-propose", args=[curriculum.pk])
+
+    response = trainer.post(address, body, content_type="application/json")
+
+    assert response.status_code == 400
+    assert set(response.json()["error"]) == {"code", "message", "details"}
+
+
+def test_beliefs_start_from_the_stored_rollouts(manager, pool):
+    snapshot = factories.make_snapshot(pool=pool, n_rows=2)
+
+    curriculum = create_curriculum(pool=pool, snapshot=snapshot, kind="insight", name="run", by=manager)
+
+    assert curriculum.prior == {}
+    assert Curriculum.objects.get().state["curriculum"] == "insight"
+
+
+def test_a_name_is_taken_once(curriculum, manager):
+    with pytest.raises(Conflict):
+        create_curriculum(pool=curriculum.pool, snapshot=curriculum.snapshot, kind="mopps", name="run 1", by=manager)
+
+
+def test_a_kind_that_does_not_exist_and_options_that_mean_nothing_are_refused(pool, manager):
+    snapshot = factories.make_snapshot(pool=pool, n_rows=2)
+
+    with pytest.raises(LabelingError, match="insight"):
+        create_curriculum(pool=pool, snapshot=snapshot, kind="best", name="a", by=manager)
+    with pytest.raises(EngineFailure, match="lam"):
+        create_curriculum(pool=pool, snapshot=snapshot, kind="mopps", name="a", by=manager, options={"lam": 7})
