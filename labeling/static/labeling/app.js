@@ -74,6 +74,18 @@
     if (radio && radio !== event.target) radio.checked = true;
   });
 
+  // A second look that is not taken closes again.
+  function closeConfirmations(but) {
+    for (const open of document.querySelectorAll("details.confirm[open]")) if (open !== but) open.open = false;
+  }
+  document.addEventListener("click", (event) => closeConfirmations(event.target.closest("details.confirm")));
+  document.addEventListener("keydown", (event) => {
+    const open = document.querySelector("details.confirm[open]");
+    if (event.key !== "Escape" || !open) return;
+    if (open.contains(document.activeElement)) open.querySelector("summary").focus();
+    closeConfirmations();
+  });
+
   document.addEventListener("click", async (event) => {
     const button = event.target.closest("[data-copy]");
     if (!button) return;
