@@ -14,6 +14,7 @@ from labeling.models import Comparison
 from selector.comparing.comparison import check_strategies as check_keys
 from selector.comparing.comparison import compare_strategies
 from selector.config import SelectionConfig
+from selector.internals import Internals
 from selector.strategies import STRATEGIES
 from selector.votes import QuestionVotes
 
@@ -43,12 +44,14 @@ def compare(
     calibration_votes: Sequence[QuestionVotes],
     *,
     embeddings: NDArray[np.float32] | None,
+    internals: Internals | None,
     truths: Mapping[str, str | None],
     progress: Callable[[str, int, int], None],
 ) -> dict[str, Any]:
     """Compare the strategies on the questions of the comparison's run, by the run's settings. Raises EngineFailure.
 
-    ``embeddings`` [N, D] are aligned with ``pool_votes``. Questions that already have labels count like all others.
+    ``embeddings`` [N, D] are aligned with ``pool_votes``; ``internals`` are by uid.
+    Questions that already have labels count like all others.
     """
     config = {**comparison.run.config, "budget": comparison.budget}
     with translated_errors():
@@ -58,6 +61,7 @@ def compare(
             strategies=comparison.strategies,
             config=SelectionConfig.from_json(config),
             embeddings=embeddings,
+            internals=internals,
             truths=truths,
             grader=grader(),
             policy=policy_of(comparison.run.pool),

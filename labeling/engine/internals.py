@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 
 from labeling.engine.errors import translated_errors
 from labeling.engine.evidence import DatabaseCompletionStore, Rows
@@ -11,7 +11,7 @@ from labeling.engine.generation import OpenModel
 from labeling.models import PolicyModel, StoredInternals
 from selector.errors import MissingEvidence
 from selector.generation import CompletionKind, Prompt
-from selector.internals import READER_VERSION, Internals
+from selector.internals import READER_VERSION, Internals, concatenate
 from selector.strategies import STRATEGIES
 from selector.strategies.contract import INTERNAL_NEEDS
 
@@ -99,3 +99,12 @@ def internals_of(
             progress=progress,
         )
     return read.take([row.fingerprint for row in rows]).renamed([row.uid for row in rows])
+
+
+def stored_internals(generation_fingerprint: str, rows: Rows) -> Internals | None:
+    """Return the rows' internals by their uids where those of all are stored; None where some are missing."""
+    fingerprints = [row.fingerprint for row in rows]
+    found = DatabaseInternalsStore(generation_fingerprint, nullcontext).load(fingerprints)
+    if not found or not found.keys() >= set(fingerprints):
+        return None
+    return concatenate(list(found.values())).take(fingerprints).renamed([row.uid for row in rows])

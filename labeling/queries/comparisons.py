@@ -20,6 +20,18 @@ BACKTEST = {
     "advantage_mass": ("Advantage mass", "Mean size of the GRPO advantage of a rollout, E|A|: 0 teaches nothing."),
     "majority_wrong": ("Majority wrong", "Share of picks whose most frequent answer is wrong: a label corrects it."),
 }
+_INSIDE = (
+    "They look inside the model, and what is seen there is not stored for this run’s answers. "
+    "A run of one of them on a Transformers model stores it."
+)
+LACKS = {
+    "hidden_states": _INSIDE,
+    "attention": _INSIDE,
+    "token_probabilities": _INSIDE,
+    "labels": "They need right answers to some of the pool’s questions before they can choose.",
+    "calibration": "They need a calibration set with answers, and the run has none.",
+    "embeddings": "They need the questions’ embeddings, and the run names no embedder.",
+}
 MOST_SHOWN = 40  # questions of one side by side
 
 
@@ -43,11 +55,14 @@ class Picture:
 
 @dataclass(frozen=True)
 class SummaryLine:
-    """One strategy, or the pool that it chose from, in the table that begins the page."""
+    """One strategy, or the pool that it chose from, in the table that begins the page.
+
+    ``is_unmarked``: a reconstruction whose title does not say so.
+    """
 
     key: str
     title: str
-    is_reconstruction: bool
+    is_unmarked: bool
     cells: list[tuple[str, str]]  # column and figure
 
 
@@ -102,13 +117,13 @@ def summary_of(result: Mapping[str, Any]) -> list[SummaryLine]:
     profiles, diversity = result["profiles"], result["diversity"] or {"strategies": {}}
     share_name = "Pass rate" if profiles["share"]["kind"] == "pass_rate" else "Majority share"
 
-    def line(key: str, title: str, is_reconstruction: bool, n: int, more: list[tuple[str, str]]) -> SummaryLine:
+    def line(key: str, title: str, unmarked: bool, n: int, more: list[tuple[str, str]]) -> SummaryLine:
         sizes = profiles["set_size"]
         cells = [("Picks", f"{n:,}")]
         if sizes:
             cells.append(("Set size", _figure(sizes["means"][key])))
         cells.append((share_name, _percent(profiles["share"]["means"][key])))
-        return SummaryLine(key, title, is_reconstruction, cells + more)
+        return SummaryLine(key, title, unmarked, cells + more)
 
     n_clusters = diversity.get("n_clusters", 0)
     blank = [
@@ -116,7 +131,7 @@ def summary_of(result: Mapping[str, Any]) -> list[SummaryLine]:
         ("Clusters", f"{n_clusters:,}" if n_clusters else NOTHING),
         ("Tokens", NOTHING),
         ("Stable to answers", NOTHING),
-        ("to calibration", NOTHING),
+        ("Stable to calibration", NOTHING),
     ]
     lines = [line("pool", "The pool they choose from", False, result["pool"]["n_eligible"], blank)]
     for strategy in result["strategies"]:
@@ -127,11 +142,27 @@ def summary_of(result: Mapping[str, Any]) -> list[SummaryLine]:
             ("Clusters", f"{spread['n_clusters']:,} of {n_clusters:,}" if spread else NOTHING),
             ("Tokens", _tokens(result["cost"]["strategies"][key]["tokens"])),
             ("Stable to answers", _stable(result, "votes", key)),
-            ("to calibration", _stable(result, "calibration", key)),
+            ("Stable to calibration", _stable(result, "calibration", key)),
         ]
-        is_reconstruction = strategy["provenance"] == "reconstruction"
-        lines.append(line(key, strategy["title"], is_reconstruction, strategy["n_picks"], more))
+        lines.append(line(key, strategy["title"], is_unmarked(strategy), strategy["n_picks"], more))
     return lines
+
+
+def not_run_of(result: Mapping[str, Any]) -> list[tuple[str, list[dict[str, Any]]]]:
+    """The strategies that could not run, by the reason: key, title, and whether the title hides a reconstruction."""
+    reasons: dict[str, list[dict[str, Any]]] = {}
+    for each in result["not_run"]:
+        reason = each["reason"]
+        if each["code"] == "missing_evidence":
+            reason = next((words for need, words in LACKS.items() if need in each["needs"]), reason)
+        shown = {"key": each["key"], "title": each["title"], "is_unmarked": is_unmarked(each)}
+        reasons.setdefault(reason, []).append(shown)
+    return list(reasons.items())
+
+
+def is_unmarked(strategy: Mapping[str, Any]) -> bool:
+    """Whether a strategy is a reconstruction whose title does not say so itself."""
+    return strategy["provenance"] == "reconstruction" and "reconstruction" not in strategy["title"].lower()
 
 
 def overlap_pictures(result: Mapping[str, Any]) -> list[Picture]:

@@ -10,6 +10,7 @@ from django.utils import timezone
 from labeling.engine.comparing import compare
 from labeling.engine.embeddings import embedded
 from labeling.engine.evidence import stored_votes
+from labeling.engine.internals import stored_internals
 from labeling.errors import LabelingError
 from labeling.models import Comparison, Question
 from labeling.queries.comparisons import truths_of
@@ -59,6 +60,7 @@ class ComparisonStages(Attempt):
             [votes[question.uid] for question in questions],
             calibration_votes,
             embeddings=embeddings,
+            internals=stored_internals(self._run.generation_fingerprint, questions),
             truths=truths_of(self._run),
             progress=self.progress,
         )

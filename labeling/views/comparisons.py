@@ -59,6 +59,7 @@ def comparison(request: HtmxHttpRequest, comparison_id: int) -> HttpResponse:
         context |= {
             "result": result,
             "summary": queries.summary_of(result),
+            "not_run": queries.not_run_of(result),
             "overlap": queries.overlap_pictures(result),
             "profiles": queries.profile_pictures(result),
             "spread": queries.spread_pictures(result),

@@ -16,10 +16,15 @@
   const names = (data, more) => ({ type: "category", data, inverse: true, axisLabel: { ...axisText(), interval: 0 }, axisTick: { show: false }, axisLine: { show: false }, ...more });
   const amounts = (more) => ({ type: "value", axisLabel: { ...axisText(), hideOverlap: true }, splitLine: { lineStyle: { color: token("--line") } }, ...more });
   const short = (value) => (value >= 1e9 ? `${value / 1e9} G` : value >= 1e6 ? `${value / 1e6} M` : value >= 1e3 ? `${value / 1e3} k` : `${value}`);
+  const channels = (colour) => [1, 3, 5].map((at) => Number.parseInt(colour.slice(at, at + 2), 16));
+  const tint = (colour, strength) => { // on the surface, so that what lies behind does not show through
+    const [over, under] = [channels(colour), channels(token("--surface"))];
+    return `rgb(${over.map((value, i) => Math.round(under[i] + (value - under[i]) * strength)).join(",")})`;
+  };
   const tall = (figure, height) => { figure.querySelector(".chart").style.height = `${height}px`; };
   const reference = ({ dataset }) => dataset.reference && {
     silent: true, symbol: "none", animation: false,
-    label: { formatter: dataset.referenceName, color: token("--muted"), fontFamily: token("--sans"), position: "end" },
+    label: { formatter: dataset.referenceName, color: token("--muted"), fontFamily: token("--sans"), position: "start" },
     lineStyle: { color: token("--gold-mark"), type: "dashed", width: 2 },
     data: [{ xAxis: Number(dataset.reference) }],
   };
@@ -36,7 +41,7 @@
       const strong = Number.isNaN(value) ? 0 : strength(value);
       return {
         value: [column, row], key, other: keys[column], cell, amount: value,
-        itemStyle: { color: Number.isNaN(value) ? token("--sunken") : colour(value), opacity: Number.isNaN(value) ? 1 : 0.07 + 0.93 * strong },
+        itemStyle: { color: Number.isNaN(value) ? token("--sunken") : tint(colour(value), 0.07 + 0.93 * strong), opacity: 1 },
         label: { color: strong > 0.55 ? token("--on-accent") : token("--ink") },
       };
     }));
@@ -45,7 +50,7 @@
       xAxis: names(keys, { inverse: false, axisLabel: { ...axisText(), interval: 0, rotate: 90 } }),
       yAxis: names(keys),
       tooltip: { ...tooltip(), trigger: "item", formatter: ({ data: pair }) => words(pair) },
-      series: [{ type: "scatter", symbol: "rect", symbolSize: side - 2, data, label: { show: side >= 30, formatter: ({ data: pair }) => pair.cell, fontSize: 11, fontFamily: token("--sans") } }],
+      series: [{ type: "scatter", symbol: "rect", symbolSize: side - 2, data, emphasis: { scale: false }, label: { show: side >= 30, formatter: ({ data: pair }) => pair.cell, fontSize: 11, fontFamily: token("--sans") } }],
     };
   }
 
@@ -123,16 +128,16 @@
     stacked(figure) {
       const bins = heads(figure).slice(1);
       const data = rows(figure);
-      tall(figure, 26 * data.length + 74);
+      tall(figure, 26 * data.length + 96);
       return {
-        grid: { left: 8, right: 16, top: 44, bottom: 8, containLabel: true },
-        legend: { type: "scroll", top: 0, left: 0, itemWidth: 12, itemHeight: 12, textStyle: axisText(), pageTextStyle: axisText(), pageIconColor: token("--accent"), pageIconInactiveColor: token("--line") },
+        grid: { left: 8, right: 16, top: 66, bottom: 8, containLabel: true },
+        legend: { top: 0, left: 0, itemWidth: 12, itemHeight: 12, itemGap: 10, textStyle: axisText() },
         xAxis: amounts({ max: 100, axisLabel: { ...axisText(), formatter: "{value}%", hideOverlap: true } }),
         yAxis: names(data.map(([key]) => key)),
         tooltip: { ...tooltip(), trigger: "axis", axisPointer: { type: "none" }, formatter: (parts) => [parts[0].name, ...parts.filter((part) => part.value).map((part) => `${part.seriesName}: ${part.value}%`)].join("\n") },
         series: bins.map((name, bin) => ({
           name, type: "bar", stack: "all", barMaxWidth: 16,
-          itemStyle: { color: token("--accent"), opacity: 0.1 + (0.9 * bin) / Math.max(1, bins.length - 1), borderColor: token("--surface"), borderWidth: 1 },
+          itemStyle: { color: tint(token("--accent"), 0.1 + (0.9 * bin) / Math.max(1, bins.length - 1)), borderColor: token("--surface"), borderWidth: 1 },
           data: data.map((row) => number(row[bin + 1])),
         })),
       };
@@ -155,7 +160,7 @@
       return {
         grid: { left: wide, right: 20, top: 52, bottom: 28 },
         legend: { top: 0, left: 0, data: kinds.map(([name]) => name), textStyle: axisText(), itemWidth: 12 },
-        xAxis: amounts({ min: 0, max: 1 }),
+        xAxis: amounts({ min: 0, max: 1, axisLine: { show: false } }),
         yAxis: { type: "value", min: -0.5, max: data.length - 0.5, inverse: true, interval: 1, splitLine: { show: false }, axisTick: { show: false }, axisLine: { show: false }, axisLabel: { show: false } },
         tooltip: { ...tooltip(), trigger: "item", formatter: ({ data: mark, seriesName }) => `${mark.key}, ${seriesName}\n${mark.words}` },
         series: [
