@@ -91,8 +91,13 @@ def probe_questions(
     too_long = {question.uid for question in summary.set_aside}
     asked = {prompt.uid: prompt for prompt in sorted(prompts, key=lambda p: p.uid) if prompt.uid not in too_long}
 
+    n_wanted = {
+        CompletionKind.TRAJECTORY: bool(with_trajectories or n_probes),
+        CompletionKind.PROBE: n_probes,
+        CompletionKind.OUTCOME: n_outcomes,
+    }
     for stage, kind in STAGES.items():
-        if kind is not CompletionKind.OUTCOME and not (with_trajectories or n_probes):
+        if not n_wanted[kind]:
             continue
         started = time.perf_counter()
         wanted = _requests(kind, asked, store, n_outcomes=n_outcomes, n_probes=n_probes)

@@ -26,6 +26,8 @@ from labeling.models import (
 
 _numbers = itertools.count(1)
 
+RUN_CONFIG = {"strategy": "const", "n_outcomes": 20, "n_probes": 20}
+
 
 def make_user(*, username: str = "", pool: Pool | None = None, roles: tuple[Role, ...] = (), **fields: object) -> User:
     """A person with an account, optionally with roles in a pool."""
@@ -104,7 +106,10 @@ def make_run(
     if fields.get("policy_model") is None:
         fields.setdefault("generation_fingerprint", "recorded")
     run = SelectionRun.objects.create(
-        pool=pool, config=fields.pop("config", {}), status=fields.pop("status", SelectionRun.Status.FINISHED), **fields
+        pool=pool,
+        config=fields.pop("config", dict(RUN_CONFIG)),
+        status=fields.pop("status", SelectionRun.Status.FINISHED),
+        **fields,
     )
     for rank, question in enumerate(questions or make_questions(pool=pool, n=n_picks), start=1):
         make_pick(run=run, question=question, rank=rank)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 from django.db import transaction
 
@@ -10,7 +10,16 @@ from labeling import policies
 from labeling.actions import work
 from labeling.audit import record_event
 from labeling.engine.generation import check_same_settings
-from labeling.engine.selection import check_calibration_size, check_embedder, config_as_json, needs_clusters
+from labeling.engine.internals import check_shows_internals
+from labeling.engine.selection import (
+    StrategyCard,
+    check_calibration_size,
+    check_embedder,
+    config_as_json,
+    fit_to_strategy,
+    reads_answers,
+    strategy_card,
+)
 from labeling.errors import EngineFailure, LabelingError
 from labeling.models import CalibrationSet, PolicyModel, Pool, RecordedVotes, SelectionRun, User
 
@@ -21,58 +30,77 @@ DEFAULT_EMBEDDER = "minilm"
 def create_run(
     *,
     pool: Pool,
-    calibration_set: CalibrationSet,
     budget: int,
     by: User | None,
+    calibration_set: CalibrationSet | None = None,
     policy_model: PolicyModel | None = None,
     generation_fingerprint: str = "",
     embedder: str = DEFAULT_EMBEDDER,
     question_limit: int | None = None,
+    continues: SelectionRun | None = None,
     **config: Any,
 ) -> SelectionRun:
     """Queue a selection run; a worker takes it up.
 
-    Answers come either from ``policy_model`` or from votes recorded under ``generation_fingerprint``. ``config`` holds
-    further fields of the selection's settings (preset, strategy, alpha, lam, n_outcomes, n_probes, n_clusters, seed,
-    min_readable, ...); None leaves one as the preset has it. ``question_limit`` takes only that many questions of the
-    pool, always the same ones. ``by`` is None from the shell.
-    Refused before anything is asked of a model: settings without meaning, a pool smaller than the budget, a
-    calibration set too small for alpha, votes of pool and calibration set from different settings.
+    Answers come either from ``policy_model`` or from votes recorded under ``generation_fingerprint``; a strategy that
+    reads none does without either, and one that needs no threshold without a calibration set: then only what it needs
+    is asked. ``config`` holds further fields of the selection's settings (preset, strategy, alpha, lam, n_outcomes,
+    n_probes, n_clusters, per_cluster, control_share, seed, min_readable, ...); None leaves one as the preset has it.
+    ``question_limit`` takes only that many questions of the pool, always the same ones. The picks of ``continues``, and
+    of the runs that it went on from, count as labeled. ``by`` is None from the shell.
+    Refused before anything is asked of a model: settings without meaning, a pool smaller than the budget, a strategy
+    without what it needs, a calibration set too small for alpha, votes of pool and calibration set from different
+    settings.
     """
     policies.check_can_manage(pool, by)
-    if (policy_model is None) == (not generation_fingerprint):
+    if policy_model is not None and generation_fingerprint:
         raise LabelingError(
             "Choose where the answers come from: either a policy model or recorded votes.", code="invalid_run"
         )
-    if calibration_set.pool_id not in {None, pool.pk}:
+    if calibration_set is not None and calibration_set.pool_id not in {None, pool.pk}:
         raise LabelingError(
             f"The calibration set “{calibration_set}” belongs to the pool “{calibration_set.pool}”. "
             "Choose one that belongs to this pool or is shared.",
             code="invalid_run",
         )
-    settings = config_as_json(budget=budget, **config)
+    if continues is not None and (continues.pool_id != pool.pk or continues.status != SelectionRun.Status.FINISHED):
+        raise LabelingError(
+            f"{continues} cannot be gone on from. Choose a finished run of this pool.", code="invalid_run"
+        )
     n_questions = pool.questions.count()
     if question_limit is not None:
         n_questions = min(n_questions, question_limit)
-    if n_questions < budget:
+    asks_answers = policy_model is not None or bool(generation_fingerprint)
+    settings = fit_to_strategy(
+        config_as_json(budget=budget, **config),
+        is_calibrated=calibration_set is not None and asks_answers,
+        n_questions=n_questions,
+    )
+    if n_questions < cast(int, settings["budget"]):
         raise EngineFailure(
-            f"The pool has {n_questions} questions to choose from; the budget asks for {budget}. "
+            f"The pool has {n_questions} questions to choose from; the budget asks for {settings['budget']}. "
             "Lower the budget or add questions.",
             code="pool_too_small",
         )
-    check_calibration_size(calibration_set.items.count(), settings)
+    card = strategy_card(str(settings["strategy"]))
+    _check_sources(card, has_answers=asks_answers, has_calibration=calibration_set is not None)
+    check_shows_internals(policy_model, settings)
+    if calibration_set is not None and asks_answers and reads_answers(settings):
+        check_calibration_size(calibration_set.items.count(), settings)
     check_embedder(embedder)
-    if policy_model and needs_clusters(settings) and not embedder and _lacks_clusters(pool):
+    brings_clusters = card.uses_clusters and (bool(generation_fingerprint) or not _lacks_clusters(pool))
+    if card.needs_embeddings and not embedder and not brings_clusters:
+        what = "picks from clusters, and the questions bring none" if card.uses_clusters else "makes its own clusters"
         raise LabelingError(
-            f"The strategy “{settings['strategy']}” picks from clusters, and the questions bring none. "
-            "Name an embedder to make them with, or choose another strategy.",
+            f"The strategy “{card.key}” {what}. Name an embedder to make them with, or choose another strategy.",
             code="invalid_run",
         )
     if generation_fingerprint:
         _check_recorded_votes(pool, calibration_set, generation_fingerprint)
     run = SelectionRun.objects.create(
         pool=pool,
-        calibration_set=calibration_set,
+        calibration_set=calibration_set if asks_answers else None,
+        continues=continues,
         policy_model=policy_model,
         generation_fingerprint=generation_fingerprint,
         embedder=embedder,
@@ -105,19 +133,37 @@ def retry_run(run: SelectionRun, *, by: User | None) -> SelectionRun:
     return run
 
 
+def _check_sources(card: StrategyCard, *, has_answers: bool, has_calibration: bool) -> None:
+    """Raise LabelingError where the strategy needs answers or a calibration set and is given none."""
+    if (card.needs_answers or card.needs_internals) and not has_answers:
+        what = "looks inside the model" if card.needs_internals else "reads the model's answers"
+        raise LabelingError(
+            f"The strategy “{card.title}” {what}. Choose where the answers come from, or another strategy.",
+            code="missing_evidence",
+        )
+    if card.needs_calibration and not has_calibration:
+        raise LabelingError(
+            f"The strategy “{card.title}” needs a calibration set: questions with known answers, like the pool's. "
+            "Choose one, or another strategy.",
+            code="missing_evidence",
+        )
+
+
 def _lacks_clusters(pool: Pool) -> bool:
     return pool.questions.exclude(metadata__has_key="cluster").exists()
 
 
-def _check_recorded_votes(pool: Pool, calibration_set: CalibrationSet, fingerprint: str) -> None:
-    """Raise unless both pool and calibration set have votes recorded under the fingerprint."""
+def _check_recorded_votes(pool: Pool, calibration_set: CalibrationSet | None, fingerprint: str) -> None:
+    """Raise unless the pool, and the calibration set where there is one, have votes recorded under the fingerprint."""
     of_pool = RecordedVotes.objects.filter(question_fingerprint__in=pool.questions.values("fingerprint"))
-    of_set = RecordedVotes.objects.filter(question_fingerprint__in=calibration_set.items.values("fingerprint"))
     if not of_pool.filter(generation_fingerprint=fingerprint).exists():
         raise LabelingError(
             f"No votes are recorded for this pool under {fingerprint}. Import a votes file for the pool first.",
             code="no_recorded_votes",
         )
+    if calibration_set is None:
+        return
+    of_set = RecordedVotes.objects.filter(question_fingerprint__in=calibration_set.items.values("fingerprint"))
     if of_set.filter(generation_fingerprint=fingerprint).exists():
         return
     other = of_set.values_list("generation_fingerprint", flat=True).first()

@@ -134,6 +134,11 @@ def recorded_votes(rows: Rows, generation_fingerprint: str) -> dict[str, Questio
     }
 
 
+def votes_of_nothing(row: Question | CalibrationItem) -> QuestionVotes:
+    """Return what is known of a question that no model was asked."""
+    return replace(_with_row(QuestionVotes(row.uid, (), ()), row, ""), fingerprint=None)
+
+
 def tokens_of(votes: Sequence[QuestionVotes]) -> dict[str, int]:
     """Return the tokens that recorded votes say they cost, by what they were spent on; empty where they do not say."""
     return count_tokens(votes) or {}

@@ -78,6 +78,7 @@ def probe(
     n_probes: int,
     seed: int,
     progress: Callable[[str, int, int], None],
+    with_trajectories: bool = True,
 ) -> Probed:
     """Make the completions that are not stored yet. ``progress`` hears of every chunk saved; what it raises stops here.
 
@@ -94,6 +95,7 @@ def probe(
             n_probes=n_probes,
             seed=seed,
             store=store,
+            with_trajectories=with_trajectories,
             progress=progress,
         )
     reasons = {each.uid: (each.code, each.message) for each in summary.set_aside}

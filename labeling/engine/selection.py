@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from math import isinf
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -16,9 +17,40 @@ from labeling.models import Pick, Question, QuestionScore, SelectionRun
 from selector.config import PRESETS, SelectionConfig
 from selector.conformal import THRESHOLDS
 from selector.diversity import embedder_fingerprint, project_2d, resolve_embedder
+from selector.internals import Internals
 from selector.pipeline import SelectionResult, run_selection
-from selector.strategies import STRATEGIES
+from selector.strategies import STRATEGIES, Need
+from selector.strategies.contract import INTERNAL_NEEDS
 from selector.votes import QuestionVotes
+
+NEEDS_IN_WORDS: Mapping[Need, str] = MappingProxyType(
+    {
+        Need.CALIBRATION: "a calibration set",
+        Need.VOTES: "the model’s answers",
+        Need.COMPLETE_VOTES: "all of the model’s answers",
+        Need.EMBEDDINGS: "embeddings or given clusters",
+        Need.HIDDEN_STATES: "hidden states (a model on the worker’s machine)",
+        Need.ATTENTION: "attention (a model on the worker’s machine)",
+        Need.TOKEN_PROBABILITIES: "token probabilities (a model on the worker’s machine)",
+        Need.LABELS: "right answers to some questions of the pool",
+    }
+)
+
+
+@dataclass(frozen=True)
+class StrategyCard:
+    """What a person who chooses a strategy should know. ``needs`` and ``cost`` are words; "" costs nothing."""
+
+    key: str
+    title: str
+    is_reconstruction: bool
+    needs: list[str]
+    cost: str
+    needs_calibration: bool
+    needs_answers: bool
+    needs_internals: bool
+    needs_embeddings: bool
+    uses_clusters: bool
 
 
 @dataclass(frozen=True)
@@ -56,6 +88,59 @@ def needs_clusters(config: Mapping[str, object]) -> bool:
     return STRATEGIES[str(config["strategy"])].uses_clusters
 
 
+def reads_answers(config: Mapping[str, object]) -> bool:
+    """Whether a run with these settings asks for answers: not where the strategy looks inside the model instead."""
+    strategy = STRATEGIES[str(config["strategy"])]
+    return strategy.needs_votes() or Need.CALIBRATION in strategy.needs or not strategy.needs & INTERNAL_NEEDS
+
+
+def fit_to_strategy(config: Mapping[str, object], *, is_calibrated: bool, n_questions: int) -> dict[str, object]:
+    """Return the settings with only the answers that the strategy needs, where there is no calibration set to ask all
+    of them for; and with a budget of the whole pool where the strategy takes it whatever the budget says."""
+    with translated_errors():
+        settings = SelectionConfig.from_json(config)
+        strategy = STRATEGIES[settings.strategy]
+        if not is_calibrated:
+            cost = strategy.cost(settings.n_outcomes, settings.n_probes)
+            settings = settings.replace(n_outcomes=cost.outcomes, n_probes=cost.probes)
+        if not strategy.needs_budget:
+            settings = settings.replace(budget=max(n_questions, 1))
+        return settings.to_json()
+
+
+def needs_trajectories(config: Mapping[str, object]) -> bool:
+    """Whether a run with these settings needs a chain of every question: to cut it, or to look inside the model."""
+    return bool(config["n_probes"]) or bool(STRATEGIES[str(config["strategy"])].needs & INTERNAL_NEEDS)
+
+
+def strategy_card(key: str, *, n_outcomes: int = 20, n_probes: int = 20) -> StrategyCard:
+    """Describe one strategy; its cost a question where so many answers of each kind are asked for."""
+    strategy = STRATEGIES[key]
+    cost = strategy.cost(n_outcomes, n_probes)
+    parts = [
+        (cost.outcomes, "full answer"),
+        (cost.trajectories, "chain of thought"),
+        (cost.probes, "forced answer"),
+        (cost.forward_passes, "pass over it"),
+    ]
+    return StrategyCard(
+        key=key,
+        title=strategy.title,
+        is_reconstruction=strategy.provenance == "reconstruction",
+        needs=[NEEDS_IN_WORDS[need] for need in Need if need in strategy.needs],
+        cost=", ".join(f"{n} {what}{'' if n == 1 else _plural(what)}" for n, what in parts if n),
+        needs_calibration=Need.CALIBRATION in strategy.needs,
+        needs_answers=strategy.needs_votes(),
+        needs_internals=bool(strategy.needs & INTERNAL_NEEDS),
+        needs_embeddings=Need.EMBEDDINGS in strategy.needs,
+        uses_clusters=strategy.uses_clusters,
+    )
+
+
+def _plural(what: str) -> str:
+    return "" if what == "chain of thought" else "s"
+
+
 def presets() -> Mapping[str, Mapping[str, object]]:
     """The presets by name, with the settings in which each differs from the defaults."""
     return PRESETS
@@ -73,12 +158,16 @@ def select_questions(
     calibration_votes: Sequence[QuestionVotes],
     *,
     embeddings: NDArray[np.float32] | None,
+    internals: Internals | None,
     ineligible: Mapping[str, str],
+    labeled: Collection[str] = (),
     progress: Callable[[int, int], None],
 ) -> Selected:
-    """Score the questions and pick some. ``questions``, ``pool_votes`` and ``embeddings`` [N, D] are aligned.
+    """Score the questions and pick some. ``questions``, ``pool_votes`` and ``embeddings`` [N, D] are aligned;
+    ``internals`` go by uid.
 
-    ``ineligible`` maps uids that must not be picked to a reason code. ``progress`` hears how many questions of pool
+    ``ineligible`` maps uids that must not be picked to a reason code; the picks go on from those in ``labeled``.
+    ``progress`` hears how many questions of pool
     and calibration set have had their answers grouped. Raises EngineFailure.
     """
     stage_starts = {"grouping calibration answers": 0, "grouping pool answers": len(calibration_votes)}
@@ -95,9 +184,11 @@ def select_questions(
             config=SelectionConfig.from_json(run.config),
             embeddings=embeddings,
             embedder=embedder_fingerprint(run.embedder) if run.embedder else "",
+            internals=internals,
             grader=grader(),
             policy=policy_of(run.pool),
             ineligible=ineligible,
+            labeled=labeled,
             progress=report_progress,
         )
     of_uid = {question.uid: row for row, question in enumerate(questions)}
@@ -156,6 +247,7 @@ def _picks(
             tied_with=pick.tied_with,
             tie_break=pick.tie_break_reason,
             taken_by=pick.taken_by,
+            inclusion_probability=pick.inclusion_probability,
         )
         for pick in result.picks
     ]

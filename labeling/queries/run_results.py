@@ -64,15 +64,28 @@ class MeasureLine:
 def picks_of(run: SelectionRun) -> list[PickLine]:
     """The picks, best first, with their questions and the reasons; one query."""
     strategy = _report(run).get("strategy", {}).get("title", "the strategy")
-    return [PickLine(pick, _why(pick, strategy)) for pick in run.picks.select_related("question").order_by("rank")]
+    is_calibrated = _report(run).get("calibration", {}) is not None
+    has_clusters = _report(run).get("clusters", {}).get("source") != "none"
+    return [
+        PickLine(pick, _why(pick, strategy, is_calibrated=is_calibrated, has_clusters=has_clusters))
+        for pick in run.picks.select_related("question").order_by("rank")
+    ]
 
 
-def _why(pick: Pick, strategy: str) -> list[str]:
+def _why(pick: Pick, strategy: str, *, is_calibrated: bool, has_clusters: bool) -> list[str]:
+    if pick.taken_by == "control":
+        return [
+            f"Drawn at random, as a control: each eligible question had a chance of {pick.inclusion_probability:.4g}."
+        ]
+    if pick.taken_by == "joint":
+        return [f"Chosen together with the other picks, as a set ({strategy})."]
     is_own = pick.taken_by == "cluster"
-    where = f"in cluster {pick.cluster}" if is_own else "in the pool"
-    best = f"The best of cluster {pick.cluster}" if is_own else "The best that the clusters left over"
+    where = f"in cluster {pick.cluster}" if is_own and has_clusters else "in the pool"
+    best = "Among the best of the pool"
+    if has_clusters:
+        best = f"The best of cluster {pick.cluster}" if is_own else "The best that the clusters left over"
     answers = {0: "no answer is", 1: "1 answer is"}.get(pick.set_size, f"{pick.set_size} answers are")
-    why = [f"{best} ({strategy}).", f"By the threshold {answers} plausible."]
+    why = [f"{best} ({strategy}).", *([f"By the threshold {answers} plausible."] if is_calibrated else [])]
     if pick.tied_with == 0:
         return [*why, f"No other question {where} has the same score."]
     others = "1 other question has" if pick.tied_with == 1 else f"{pick.tied_with} other questions have"
@@ -108,6 +121,8 @@ def threshold_in_words(run: SelectionRun) -> str:
     if not report:
         return ""
     coverage = f"{1 - float(run.config['alpha']):.4g}"
+    if "calibration" in report and report["calibration"] is None:
+        return "There is none: the strategy chooses by its own score alone, so nothing was calibrated."
     if run.q_hat is None:
         return (
             "The threshold is infinite: so many right answers of the calibration set never came from the model that "
@@ -127,7 +142,7 @@ def threshold_in_words(run: SelectionRun) -> str:
 
 def notices_of(run: SelectionRun) -> list[Notice]:
     """What the report warns of. A degenerate calibration offers the smallest alpha that would not be."""
-    offer = _report(run).get("calibration", {}).get("smallest_useful_alpha") or {}
+    offer = (_report(run).get("calibration") or {}).get("smallest_useful_alpha") or {}
     return [
         Notice(
             code=warning["code"],
@@ -141,7 +156,7 @@ def notices_of(run: SelectionRun) -> list[Notice]:
 
 def coverage_check_in_words(run: SelectionRun) -> str:
     """The self-check of coverage in a sentence; "" before there is one."""
-    check = _report(run).get("calibration", {}).get("coverage_check")
+    check = (_report(run).get("calibration") or {}).get("coverage_check")
     if not check:
         return ""
     if not check["available"]:
@@ -157,7 +172,7 @@ def coverage_check_in_words(run: SelectionRun) -> str:
 
 def comparison_of(run: SelectionRun) -> list[MeasureLine]:
     """How alike the model's answers to pool and calibration set are, measure by measure; no answer key is used."""
-    comparison = _report(run).get("comparison", {})
+    comparison = _report(run).get("comparison") or {}
     return [
         MeasureLine(
             name=MEASURES.get(name, name),

@@ -9,6 +9,8 @@ from datetime import datetime, timedelta
 from django.db.models import Count, QuerySet
 from django.utils import timezone
 
+from labeling.engine.internals import needs_internals
+from labeling.engine.selection import needs_trajectories, reads_answers
 from labeling.models import GoldAnswer, Pool, Question, RecordedVotes, SelectionRun, Slot
 from labeling.models.work import Work
 
@@ -51,6 +53,19 @@ class WorkProgress:
     error: str
 
 
+def model_stages(run: SelectionRun) -> list[str]:
+    """The stages in which a run asks its model, in order."""
+    config, answers = run.config, reads_answers(run.config)
+    left_out = {
+        "calibration": run.calibration_set_id is None or not answers,
+        "trajectories": run.calibration_set_id is None and not needs_trajectories(config),
+        "probes": not config["n_probes"] or not answers,
+        "outcomes": not config["n_outcomes"] or not answers,
+    }
+    asked = [stage for stage in MODEL_STAGES if not any(left_out.get(part, False) for part in stage.split(": "))]
+    return [*asked, *(["pool: reading internals"] if needs_internals(config) else ())]
+
+
 def runs_of(pool: Pool) -> QuerySet[SelectionRun]:
     """The pool's runs, newest first, with what a list shows of them; ``n_picks`` counts the picks."""
     return (
@@ -63,7 +78,7 @@ def runs_of(pool: Pool) -> QuerySet[SelectionRun]:
 
 def run_progress(run: SelectionRun) -> WorkProgress:
     """Describe how far the run is; needs no query beyond the row itself."""
-    stages = [*(["embedding"] if run.embedder else ()), *(MODEL_STAGES if run.policy_model_id else ()), "scoring"]
+    stages = [*(["embedding"] if run.embedder else ()), *(model_stages(run) if run.policy_model_id else ()), "scoring"]
     return work_progress(run, stages)
 
 
@@ -128,6 +143,20 @@ def questions_spoken_for(pool: Pool) -> dict[str, str]:
     return reasons | dict.fromkeys(labeled.values_list("question__uid", flat=True), "already_labeled")
 
 
+def picks_gone_on_from(run: SelectionRun) -> set[str]:
+    """The uids that earlier rounds picked, as far back as the run goes on from one."""
+    earlier, uids = run.continues, set[str]()
+    while earlier is not None:
+        uids |= set(earlier.picks.values_list("question__uid", flat=True))
+        earlier = earlier.continues
+    return uids
+
+
+def runs_to_go_on_from(pool: Pool) -> QuerySet[SelectionRun]:
+    """The finished runs of a pool, newest first."""
+    return runs_of(pool).filter(status=Status.FINISHED).order_by("-created_at", "-id")
+
+
 def recorded_settings_of(pool: Pool) -> list[tuple[str, int]]:
     """The generation fingerprints under which votes are recorded for the pool's questions, with how many have some."""
     return list(
@@ -151,6 +180,7 @@ def run_as_json(run: SelectionRun) -> dict[str, object]:
             "tied_with": pick.tied_with,
             "tie_break_reason": pick.tie_break,
             "taken_by": pick.taken_by,
+            "inclusion_probability": pick.inclusion_probability,
         }
         for pick in run.picks.select_related("question").order_by("rank")
     ]

@@ -15,12 +15,14 @@ from labeling.engine.evidence import (
     recorded_votes,
     tokens_of,
     votes_from_completions,
+    votes_of_nothing,
 )
 from labeling.engine.generation import OpenModel, check_same_settings, opened_model, probe, remember_settings
-from labeling.engine.selection import select_questions
+from labeling.engine.internals import Internals, internals_of, needs_internals
+from labeling.engine.selection import needs_trajectories, reads_answers, select_questions
 from labeling.errors import LabelingError
 from labeling.models import Question, SelectionRun
-from labeling.queries.runs import questions_spoken_for
+from labeling.queries.runs import picks_gone_on_from, questions_spoken_for
 from labeling.runs.attempt import Attempt
 from labeling.runs.lease import Lease
 from labeling.runs.results import save_results
@@ -28,12 +30,14 @@ from labeling.runs.results import save_results
 
 @dataclass
 class Evidence:
-    """The votes of pool and calibration set. ``set_aside``: questions that could not be asked, where and why."""
+    """The votes of pool and calibration set. ``set_aside``: questions that could not be asked, where and why.
+    ``internals``: of the pool's questions that were asked, where the strategy looks inside the model."""
 
     votes: dict[str, list[QuestionVotes]] = field(default_factory=dict)  # by "calibration" and "pool"
     set_aside: list[dict[str, str]] = field(default_factory=list)
     tokens: dict[str, int] = field(default_factory=dict)
     generation: Mapping[str, object] = field(default_factory=dict)
+    internals: Internals | None = None
 
 
 class RunStages(Attempt):
@@ -52,16 +56,16 @@ class RunStages(Attempt):
 
     def execute(self) -> None:
         """Go through all stages and save the results. Raises LeaseLost, WorkStopped or LabelingError."""
-        if self._run.calibration_set is None:
-            raise LabelingError("The run has no calibration set. Start another run with one.", code="invalid_run")
-        items = list(self._run.calibration_set.items.order_by("id"))
+        calibration_set = self._run.calibration_set
+        items = [] if calibration_set is None else list(calibration_set.items.order_by("id"))
         questions = _questions(self._run)
         if not questions:
             raise LabelingError("The pool has no questions any more. Import some, then retry.", code="pool_too_small")
         embeddings = self._embeddings(questions)  # first: a wrong embedder fails before anything is paid for
         evidence = self._evidence(items, questions)
         for where, what in (("calibration", "calibration set"), ("pool", "pool")):
-            if not evidence.votes[where]:
+            is_needed = where == "pool" or (calibration_set is not None and reads_answers(self._run.config))
+            if is_needed and not evidence.votes[where]:
                 reason = next((each["message"] for each in evidence.set_aside if each["where"] == where), "it is empty")
                 raise LabelingError(f"There are no answers to any question of the {what}: {reason}", code="no_answers")
         asked = {votes.uid for votes in evidence.votes["pool"]}
@@ -72,7 +76,9 @@ class RunStages(Attempt):
             evidence.votes["pool"],
             evidence.votes["calibration"],
             embeddings=None if embeddings is None else embeddings[kept],
+            internals=evidence.internals,
             ineligible=questions_spoken_for(self._run.pool),
+            labeled=picks_gone_on_from(self._run),
             progress=partial(self.progress, "scoring"),
         )
         self._progress.write()
@@ -100,6 +106,8 @@ class RunStages(Attempt):
         self.progress(f"{where}: {stage}", done, total)
 
     def _evidence(self, items: Rows, questions: Rows) -> Evidence:
+        if self._run.policy_model is None and not self._run.generation_fingerprint:
+            return Evidence(votes={"calibration": [], "pool": [votes_of_nothing(question) for question in questions]})
         if self._run.policy_model is None:
             return self._recorded(items, questions)
         self.progress("opening the model", 0, 1)
@@ -108,7 +116,10 @@ class RunStages(Attempt):
             return self._generated(model, items, questions)
 
     def _generated(self, model: OpenModel, items: Rows, questions: Rows) -> Evidence:
-        """Ask the model for what is not stored yet, calibration first, and read the votes."""
+        """Ask the model for what is not stored yet, calibration first, and read the votes; look inside it if need be.
+
+        A strategy that only looks inside the model needs one chain of each pool question and nothing else.
+        """
         remember_settings(model)
         if self._run.generation_fingerprint:  # an earlier attempt: what it asked must have been the same model
             check_same_settings(pool=model.fingerprint, calibration=self._run.generation_fingerprint)
@@ -116,13 +127,19 @@ class RunStages(Attempt):
         evidence = Evidence(generation={"fingerprint": model.fingerprint, **model.parts})
         store = DatabaseCompletionStore(model.fingerprint, self._lease.saving)
         n_outcomes, n_probes = self._run.config["n_outcomes"], self._run.config["n_probes"]
-        for where, rows in (("calibration", items), ("pool", questions)):
+        asked_of: dict[str, Rows] = {"calibration": items, "pool": questions}
+        if not reads_answers(self._run.config):
+            n_outcomes = n_probes = 0
+        if not items or not reads_answers(self._run.config):
+            asked_of, evidence.votes["calibration"] = {"pool": questions}, []
+        for where, rows in asked_of.items():
             probed = probe(
                 model,
                 rows,
                 store=store,
                 n_outcomes=n_outcomes,
                 n_probes=n_probes,
+                with_trajectories=bool(items) or needs_trajectories(self._run.config),
                 seed=self._run.config["seed"],
                 progress=partial(self._progress_of, where),
             )
@@ -131,6 +148,14 @@ class RunStages(Attempt):
             evidence.tokens |= {f"{where}: {stage}": n for stage, n in probed.tokens.items()}
             asked = [row for row in rows if row.uid not in probed.set_aside]
             evidence.votes[where] = votes_from_completions(asked, store, n_outcomes=n_outcomes, n_probes=n_probes)
+        if needs_internals(self._run.config) and asked:
+            evidence.internals = internals_of(
+                model,
+                asked,
+                store,
+                saving=self._lease.saving,
+                progress=partial(self.progress, "pool: reading internals"),
+            )
         return evidence
 
     def _recorded(self, items: Rows, questions: Rows) -> Evidence:

@@ -45,6 +45,7 @@ def test_the_list_of_runs_takes_one_query(pool, n_runs, django_assert_num_querie
 def test_progress_says_rate_and_time_left_of_the_stage_under_way(db, django_assert_num_queries):
     ten_seconds_ago = (timezone.now() - timedelta(seconds=10)).isoformat()
     run = make_running(
+        calibration_set=factories.make_calibration_set(),
         stage="calibration: trajectories",
         stages=[
             {
