@@ -10,6 +10,10 @@ and equal spellings are decided at once. The rest is decided by math-verify in p
 ends when an expression takes longer than TIME_LIMIT_SECONDS of their processor time: such an answer earns 0.0 too, and
 a reward is never None. Safe in threads, in forked children and in daemonic workers (Linux and macOS).
 
+Rewards can steer the training that earns them. With ``ASSAY_REWARD_LOG=file`` in the environment every reward of a
+training row is appended to that file, under its uid and step; with ``ASSAY_REWARD_URL=https://.../curricula/7/`` and
+``ASSAY_REWARD_TOKEN=assay_...`` it is sent there, in the background: no reward waits for the network.
+
 A gold that cannot be read is a fault of the data: ``check_golds`` names it before training, and both reward functions
 raise UnreadableGold when they meet one.
 """
@@ -17,6 +21,8 @@ raise UnreadableGold when they meet one.
 from __future__ import annotations
 
 import atexit
+import encodings.idna  # noqa: F401  urllib needs it, and a forked child may find it half imported
+import http.client
 import json
 import os
 import queue
@@ -24,6 +30,9 @@ import re
 import subprocess
 import sys
 import threading
+import urllib.error
+import urllib.request
+import uuid
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -60,7 +69,11 @@ def accuracy_reward(
         raise TypeError("accuracy_reward needs the column 'answer' or 'solution'.")
     kinds = answer_kind if answer_kind is not None else [""] * len(golds)
     texts = [text if isinstance(text, str) else _text_of(text) for text in completions]
-    return _grade_many(list(zip(golds, texts, kinds, strict=True)))
+    rewards = _grade_many(list(zip(golds, texts, kinds, strict=True)))
+    uids = kwargs.get("uid")
+    if isinstance(uids, Sequence) and not isinstance(uids, str):
+        _report(uids, rewards, getattr(kwargs.get("trainer_state"), "global_step", None))
+    return rewards
 
 
 def compute_score(
@@ -71,8 +84,11 @@ def compute_score(
     **kwargs: object,
 ) -> float:
     """Return the reward of one completion, as verl's custom reward function. Raises UnreadableGold."""
-    kind = str((extra_info or {}).get("answer_kind") or "")
-    return _grade_many([(ground_truth, solution_str, kind)])[0]
+    extra_info = extra_info or {}
+    (reward,) = _grade_many([(ground_truth, solution_str, str(extra_info.get("answer_kind") or ""))])
+    if extra_info.get("uid") and extra_info.get("split", "train") == "train":  # validation teaches nothing
+        _report([extra_info["uid"]], [reward], extra_info.get("step"))
+    return reward
 
 
 def check_golds(golds: Sequence[str], kinds: Sequence[str] | None = None) -> dict[int, str]:
@@ -152,6 +168,155 @@ def _problem_with(gold: object, kind: str) -> str:
 
 
 WRONG_ANSWER = "-987654321.123"
+
+
+# --- Reports ---------------------------------------------------------------------------------------------------------
+
+SEND_AT_MOST = 500  # events in one request
+SEND_TIMEOUT_SECONDS = 10.0
+LAST_WORDS_SECONDS = 15.0  # at the end of the process, for what has not been sent
+
+_to_send: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
+_sender: threading.Thread | None = None
+_starting = threading.Lock()
+_is_ending = threading.Event()
+
+
+def _begin_anew() -> None:
+    """Leave what a forked process inherited to its parent, whose thread sends it."""
+    global _to_send, _sender, _starting, _is_ending
+    _to_send, _sender, _starting, _is_ending = queue.SimpleQueue(), None, threading.Lock(), threading.Event()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_begin_anew)
+
+
+def _report(uids: Sequence[Any], rewards: Sequence[float], step: int | None) -> None:
+    """Tell whoever steers the training what the rollouts of each question earned. A failure is said, not raised."""
+    log, url = os.environ.get("ASSAY_REWARD_LOG"), os.environ.get("ASSAY_REWARD_URL")
+    if not (log or url):
+        return
+    groups: dict[str, list[float]] = {}
+    for uid, reward in zip(uids, rewards, strict=True):
+        groups.setdefault(str(uid), []).append(reward)
+    events = [{"id": uuid.uuid4().hex, "uid": uid, "rewards": earned, "step": step} for uid, earned in groups.items()]
+    if log:
+        try:
+            _append(log, [{**event, "step": step or 0} for event in events])
+        except OSError as error:
+            _say(f"{len(events)} rewards are not in {log}: {error}")
+    if url:
+        for event in events:
+            _to_send.put(event)
+        _start_sender(url)
+
+
+def _append(path: str, events: Sequence[Mapping[str, Any]]) -> None:
+    """Write whole lines behind all others, as selector.curriculum.RewardLog reads them."""
+    import fcntl
+
+    text = "".join(json.dumps(event) + "\n" for event in events).encode()
+    with open(path, "ab+", buffering=0) as file:  # the lock goes with the file
+        fcntl.flock(file, fcntl.LOCK_EX)
+        end = file.seek(0, os.SEEK_END)
+        if end and os.pread(file.fileno(), 1, end - 1) != b"\n":
+            text = b"\n" + text  # a writer was killed: its torn line stays alone, and is skipped
+        try:
+            written = 0
+            while written < len(text):
+                written += os.write(file.fileno(), text[written:])
+        except BaseException:
+            os.ftruncate(file.fileno(), end)
+            raise
+
+
+def _start_sender(url: str) -> None:
+    global _sender
+    with _starting:
+        if _sender is None:
+            atexit.register(_last_words, os.getpid())
+            _sender = threading.Thread(target=_send_all, args=(url.rstrip("/") + "/rewards/",), daemon=True)
+            _sender.start()
+
+
+def _send_all(address: str) -> None:
+    pause = 0.5
+    batch: list[dict[str, Any]] = []
+    while True:
+        try:
+            batch.append(_to_send.get(timeout=0.2))
+            while len(batch) < SEND_AT_MOST and not _to_send.empty():
+                batch.append(_to_send.get())
+        except queue.Empty:
+            if _is_ending.is_set() and not batch:
+                return
+        if not batch:
+            continue
+        problem, is_final = _send(address, batch)
+        if problem:
+            _say(f"{len(batch)} rewards could not be reported to {address}: {problem}")
+        if problem and (is_final or _is_ending.wait(pause)):
+            _keep(batch)
+        elif problem:
+            pause = min(60.0, 2 * pause)
+            continue
+        batch, pause = [], 0.5
+
+
+class _StayHere(urllib.request.HTTPRedirectHandler):
+    """Follows nobody: a redirected report would be an empty one, and the token another server's."""
+
+    def redirect_request(self, *args: Any, **kwargs: Any) -> None:
+        return None
+
+
+def _send(address: str, events: Sequence[Mapping[str, Any]]) -> tuple[str, bool]:
+    """Return what went wrong, "" for nothing, and whether sending the same again would go wrong again."""
+    if not address.startswith(("http://", "https://")):
+        return "the address must begin with http:// or https://", True
+    token = os.environ.get("ASSAY_REWARD_TOKEN", "")
+    request = urllib.request.Request(  # noqa: S310
+        address,
+        data=json.dumps({"events": events}).encode(),
+        headers={"Content-Type": "application/json", "Authorization": f"Bearer {token}"},
+    )
+    try:
+        with urllib.request.build_opener(_StayHere).open(request, timeout=SEND_TIMEOUT_SECONDS) as answer:
+            for each in json.load(answer).get("rejected", [])[:3]:
+                _say(f"a reward was not taken: {each.get('message')}")
+            return "", True
+    except urllib.error.HTTPError as error:
+        said = error.read(2000).decode("utf-8", "replace")
+        return f"{error.code} {said}", error.code < 500 and error.code not in {401, 408, 429}
+    except (OSError, ValueError, http.client.HTTPException) as error:
+        return str(error), False
+
+
+def _last_words(process: int) -> None:
+    """Give the sender a last moment; what it cannot send is kept in a file."""
+    if os.getpid() != process or _sender is None:
+        return
+    _is_ending.set()
+    _sender.join(LAST_WORDS_SECONDS)
+    left = []
+    while not _to_send.empty():
+        left.append(_to_send.get())
+    if left:
+        _keep(left)
+
+
+def _keep(events: Sequence[Mapping[str, Any]]) -> None:
+    path = os.path.abspath(f"assay-rewards-not-sent-{os.getpid()}.jsonl")
+    try:
+        _append(path, [{**event, "step": event["step"] or 0} for event in events])
+        _say(f"{len(events)} rewards that were not taken are kept in {path}")
+    except OSError as error:
+        _say(f"{len(events)} rewards are lost: {error}")
+
+
+def _say(message: str) -> None:
+    print(f"rewards.py: {message}", file=sys.stderr, flush=True)
 
 
 # --- What needs no algebra -------------------------------------------------------------------------------------------
