@@ -58,6 +58,18 @@ def test_the_page_tells_which_questions_the_model_gets_right_now_and_then(pool, 
     ]  # fmt: skip
 
 
+def test_the_questions_can_be_had_by_category_and_page(pool, manager, login):
+    run = labeled_run(pool, [ANSWERS["always wrong"]] * 60 + [ANSWERS["useful"]])
+    client = login(manager)
+
+    first = page(client, pool, category="always_wrong")
+
+    assert {line.category for line in first.context["page"]} == {"always_wrong"}
+    assert f"?page=2&amp;run={run.pk}&amp;category=always_wrong" in first.content.decode()
+    assert len(page(client, pool, category="always_wrong", page=2).context["page"]) == 10
+    assert "There are none" in page(client, pool, category="always_right").content.decode()
+
+
 def test_without_labels_runs_or_stored_answers_it_says_what_is_missing(pool, manager, login):
     client = login(manager)
     assert "No run has finished yet" in page(client, pool).content.decode()
