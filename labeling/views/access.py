@@ -81,10 +81,14 @@ def round_or_404(user: User, round_id: int) -> Round:
 
 
 def shown_slot(user: User, slot_id: int) -> Slot:
-    """A question that the person has been given, also when it has gone to somebody else since."""
+    """A question that the person has been given, also when it has gone to somebody else since.
+
+    NotAllowed when they are no longer an annotator of its pool.
+    """
     slot = slot_for(user=user, slot_id=slot_id)
     if slot is None or slot.is_adjudication:
         raise Http404
+    policies.check_can_annotate(slot.pool, user)
     return slot
 
 
@@ -125,7 +129,7 @@ def managed_calibration_set(user: User, set_id: int) -> CalibrationSet:
     calibration_set = get_object_or_404(CalibrationSet.objects.select_related("pool"), pk=set_id)
     if calibration_set.pool is None:
         policies.check_can_manage_shared(user)
-    elif not Pool.objects.visible_to(user).filter(pk=calibration_set.pool_id).exists():
+    elif not Pool.objects.visible_to(user).filter(pk=calibration_set.pool.pk).exists():
         raise Http404
     else:
         policies.check_can_manage(calibration_set.pool, user)

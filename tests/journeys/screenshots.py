@@ -144,12 +144,33 @@ def seed_labeled_pool(by: Any, n: int = 160) -> Any:
     return pool
 
 
+def seed_curriculum(pool: Any, by: Any, n_steps: int = 90) -> Any:
+    """Make a curriculum over the pool's labeled questions, most of which a made-up trainer comes to solve."""
+    from labeling.actions.curricula import RewardReport, create_curriculum, observe, propose
+    from labeling.actions.exports import create_snapshot
+
+    rng = random.Random(29)
+    snapshot = create_snapshot(pool=pool, by=by)
+    curriculum = create_curriculum(pool=pool, snapshot=snapshot, kind="insight", name="Qwen 7B, lr 1e-6", by=by)
+    skill = {row["uid"]: rng.choice([0.0, 0.05, 0.2, 0.4, 0.7, 0.9]) for row in snapshot.rows}
+    for step in range(n_steps):
+        reports = []
+        for uid in propose(curriculum=curriculum, k=16, by=by).uids:
+            rewards = [float(rng.random() < skill[uid]) for _ in range(8)]
+            skill[uid] += 0.25 * skill[uid] * (1 - skill[uid])
+            reports.append(RewardReport(f"{step}-{uid}", uid, rewards, step))
+        for uid in rng.sample(sorted(skill), 2):
+            skill[uid] *= 0.6  # what is not visited is forgotten
+        observe(curriculum=curriculum, reports=reports, by=by)
+    return curriculum
+
+
 def seed() -> dict[str, Any]:
     """Fill the database through the application's own actions; return the pages to take, by name."""
     from django.core.files.base import ContentFile
     from django.utils import timezone
 
-    from labeling.actions import adjudication, annotation, budgets, comparisons, people, pools, rounds, runs
+    from labeling.actions import adjudication, annotation, budgets, comparisons, people, pools, rounds, runs, tokens
     from labeling.actions.imports import calibration_set_to_fill, commit_import, preview_import
     from labeling.actions.policy_models import create_policy_model
     from labeling.engine.comparing import listed_strategies
@@ -304,6 +325,8 @@ def seed() -> dict[str, Any]:
     judged = comparisons.create_comparison(**comparing | {"strategies": ["const", "random", "entropy", "v2"]})
     work(once=True)
     labeled = seed_labeled_pool(mira)
+    curriculum = seed_curriculum(labeled, mira)
+    tokens.create_token(pool=labeled, name="the cluster in Oslo", by=mira)
     p = f"/pools/{pool.slug}"
     return {
         "login": (None, "/login/"),
@@ -349,6 +372,10 @@ def seed() -> dict[str, Any]:
         "variance-few": ("mira", f"{p}/variance/"),
         "variance-none": ("mira", f"/pools/{other.slug}/variance/"),
         "variance-set": ("mira", f"/calibration-sets/{calibration.pk}/variance/"),
+        "curricula": ("mira", f"/pools/{labeled.slug}/curricula/"),
+        "curricula-none": ("mira", f"{p}/curricula/"),
+        "curriculum-new": ("mira", f"/pools/{labeled.slug}/curricula/new/"),
+        "curriculum": ("mira", f"/curricula/{curriculum.pk}/"),
         "export": ("mira", f"{p}/export/"),
         "not-found": ("mira", "/pools/nowhere/"),
         "not-allowed": ("ana", f"{p}/export/"),
@@ -423,7 +450,9 @@ def take(address: str, pages: dict[str, Any], out: Path, widths: list[str], sche
                         if (user or "") != username:
                             continue
                         page.goto(address + path)
-                        page.wait_for_timeout(700 if name.startswith(("run-", "slot", "variance", "comparison")) else 150)
+                        page.wait_for_timeout(
+                            700 if name.startswith(("run-", "slot", "variance", "comparison", "curriculum")) else 150
+                        )
                         wide = page.evaluate("document.documentElement.scrollWidth - innerWidth")
                         if wide > 0:
                             found.append(f"{name}: {width} scrolls sideways by {wide} pixels")
