@@ -2,8 +2,8 @@
 
 For assay-tiny and SmolLM2: the greedy chains of 40 questions are read, `shift` and `pivot_trace` rank them, and what
 was read is compared with a plain forward pass that keeps every hidden state and every attention map (there in several
-blocks of rows, as long chains have). Then one chain of 2,000 tokens. Each part runs in a process of its own, so that its
-peak memory is its own; one JSON line each.
+blocks of rows, as long chains have). Then one chain of 2,000 tokens. Each part runs in a process of its own, so that
+its peak memory is its own; one JSON line each.
 
     python -m benchmarks.internals [--questions 40] [--chain 2000] [--parts tiny,smollm2,chain]
 """
