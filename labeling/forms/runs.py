@@ -1,10 +1,12 @@
 """Models, selection runs, budgets and rounds."""
 
+from collections.abc import Sequence
 from typing import Any, cast
 
 from django import forms
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 
+from labeling.engine.selection import StrategyCard
 from labeling.models import Budget, CalibrationSet, PolicyModel, Pool, SelectionRun
 
 
@@ -56,14 +58,20 @@ class PolicyModelForm(forms.Form):
     )
 
 
+class RunChoiceField(forms.ModelChoiceField):
+    def label_from_instance(self, obj: Any) -> str:
+        return f"Run {obj.pk}, {obj.n_picks} picked"
+
+
 class RunForm(forms.Form):
     """A selection run: sane defaults in front, everything else folded away."""
 
     answers_from = forms.ChoiceField(label="Answers come from")
     calibration_set = forms.ModelChoiceField(
         label="Calibration set",
+        required=False,
         queryset=CalibrationSet.objects.none(),
-        empty_label=None,
+        empty_label="None: only what the strategy needs is asked",
         help_text="Questions with known answers, like the pool's. They set the threshold and are never exported.",
     )
     budget = forms.IntegerField(
@@ -90,7 +98,26 @@ class RunForm(forms.Form):
         min_value=0,
         help_text="One chain of thought is cut at this many places and an answer is forced at each.",
     )
-    strategy = forms.ChoiceField(label="Strategy", help_text="const picks the largest prediction set of each cluster.")
+    continues = RunChoiceField(
+        label="Go on from",
+        required=False,
+        queryset=SelectionRun.objects.none(),
+        empty_label="None: a first round",
+        help_text="Its picks count as labeled: they are not picked again, and the set they form is continued.",
+    )
+    control_share = forms.CharField(
+        label="Share of random controls",
+        required=False,
+        initial="0",
+        help_text="From 0 to 1, rounded up: drawn uniformly, so that their labels speak for the pool.",
+    )
+    per_cluster = forms.IntegerField(
+        label="Picks from each cluster",
+        required=False,
+        min_value=1,
+        help_text="Empty: as the strategy has it. More than one makes fewer clusters.",
+    )
+    strategy = forms.ChoiceField(label="Strategy", widget=forms.RadioSelect)
     preset = forms.ChoiceField(
         label="Rules",
         help_text="recommended groups equivalent answers; paper and reference follow the authors to the letter.",
@@ -115,34 +142,51 @@ class RunForm(forms.Form):
         label="Seed", initial=0, min_value=0, help_text="The same seed and data pick the same questions."
     )
 
-    FRONT = ("answers_from", "calibration_set", "budget", "alpha", "question_limit")
+    FRONT = ("answers_from", "calibration_set", "budget", "alpha", "question_limit", "continues")
 
     def __init__(
         self,
         *args: Any,
         pool: Pool,
         sources: list[tuple[str, str]],
-        strategies: list[tuple[str, str]],
+        strategies: Sequence[StrategyCard],
+        runs: QuerySet[SelectionRun],
         presets: list[tuple[str, str]],
         embedder: str,
         **kwargs: Any,
     ) -> None:
         super().__init__(*args, **kwargs)
         cast(forms.ChoiceField, self.fields["answers_from"]).choices = sources
-        cast(forms.ChoiceField, self.fields["strategy"]).choices = strategies
+        self._cards = {card.key: card for card in strategies}
+        cast(forms.ChoiceField, self.fields["strategy"]).choices = [(card.key, card.title) for card in strategies]
         cast(forms.ChoiceField, self.fields["preset"]).choices = presets
-        self.initial = {"embedder": embedder, "strategy": "const", "preset": "recommended", **self.initial}
         usable = CalibrationSet.objects.filter(Q(pool=pool) | Q(pool=None))
         cast(forms.ModelChoiceField, self.fields["calibration_set"]).queryset = usable
+        cast(forms.ModelChoiceField, self.fields["continues"]).queryset = runs
+        first = usable.first()
+        self.initial = {
+            "embedder": embedder,
+            "strategy": "const",
+            "preset": "recommended",
+            "calibration_set": first and first.pk,
+            **self.initial,
+        }
 
     def front(self) -> list[forms.BoundField]:
         return [self[name] for name in self.FRONT]
 
     def folded(self) -> list[forms.BoundField]:
-        return [field for field in self if field.name not in self.FRONT]
+        return [field for field in self if field.name not in (*self.FRONT, "strategy")]
+
+    def strategies(self) -> list[tuple[forms.boundfield.BoundWidget, StrategyCard]]:
+        """Each strategy's radio button, with what to know of it."""
+        return [(choice, self._cards[str(choice.data["value"])]) for choice in self["strategy"]]
+
+    def chosen_strategy(self) -> StrategyCard | None:
+        return self._cards.get(str(self["strategy"].value()))
 
     def has_folded_errors(self) -> bool:
-        return bool(set(self.errors) - {*self.FRONT, "__all__"})
+        return bool(set(self.errors) - {*self.FRONT, "strategy", "__all__"})
 
 
 class BudgetForm(forms.Form):

@@ -7,7 +7,7 @@ from django.shortcuts import render
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from labeling.actions import runs as actions
-from labeling.engine.selection import presets, strategies
+from labeling.engine.selection import presets, strategies, strategy_card
 from labeling.errors import LabelingError
 from labeling.forms import RunForm
 from labeling.models import Pool, SelectionRun
@@ -36,22 +36,33 @@ def run_new(request: HtmxHttpRequest, pool_slug: str) -> HttpResponse:
         request.POST or None,
         pool=pool,
         sources=_sources(pool),
-        strategies=list(strategies().items()),
+        strategies=[strategy_card(key) for key in strategies()],
+        runs=queries.runs_to_go_on_from(pool),
         presets=[(name, name) for name in presets()],
         embedder=actions.DEFAULT_EMBEDDER,
-        initial={"alpha": request.GET.get("alpha", "0.1")},
+        initial={"alpha": request.GET.get("alpha", "0.1"), "continues": request.GET.get("continues")},
     )
     if request.method == "POST" and form.is_valid():
         asked = dict(form.cleaned_data)
         kind, _, name = asked.pop("answers_from").partition(":")
-        source = {"policy_model": policy_models().get(pk=name)} if kind == "model" else {"generation_fingerprint": name}
+        source: dict[str, Any] = {}
+        if kind == "model":
+            source["policy_model"] = policy_models().get(pk=name)
+        elif kind == "votes":
+            source["generation_fingerprint"] = name
+        asked["control_share"] = asked["control_share"] or None
         try:
             run = actions.create_run(pool=pool, by=request.user, **asked, **source)
         except LabelingError as error:
             form.add_error(None, error.message)
         else:
             return redirect(request, "run", run_id=run.pk)
-    context = {"pool": pool, "form": form, "n_questions": pool.questions.count()}
+    context = {
+        "pool": pool,
+        "form": form,
+        "n_questions": pool.questions.count(),
+        "can_ask": len(form.fields["answers_from"].choices) > 1,  # type: ignore[attr-defined]
+    }
     return render(request, "labeling/run_new.html", context, status=422 if form.errors else 200)
 
 
@@ -65,7 +76,7 @@ def _sources(pool: Pool) -> list[tuple[str, str]]:
         (f"votes:{fingerprint}", f"Imported votes of {n} questions ({fingerprint[:12]})")
         for fingerprint, n in queries.recorded_settings_of(pool)
     ]
-    return models + recorded
+    return [*models, *recorded, ("none", "Nowhere: for strategies that read no answers")]
 
 
 @require_safe

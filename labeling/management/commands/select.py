@@ -14,7 +14,10 @@ from labeling.queries.runs import run_as_json
 from labeling.runs.execution import execute
 from labeling.runs.lease import claim
 
-CONFIG_OPTIONS = ("preset", "strategy", "alpha", "lam", "n_outcomes", "n_probes", "n_clusters", "seed")
+CONFIG_OPTIONS = (
+    *("preset", "strategy", "alpha", "lam", "n_outcomes", "n_probes"),
+    *("n_clusters", "per_cluster", "control_share", "seed"),
+)
 
 
 class Command(BaseCommand):
@@ -22,8 +25,10 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--pool", required=True, help="Name or slug of the pool.")
-        parser.add_argument("--calibration", required=True, metavar="SET", help="Name of the calibration set.")
-        source = parser.add_mutually_exclusive_group(required=True)
+        parser.add_argument(
+            "--calibration", metavar="SET", help="Name of the calibration set, where the strategy needs one."
+        )
+        source = parser.add_mutually_exclusive_group()
         source.add_argument("--model", help="Name of the policy model that answers.")
         source.add_argument("--recorded", metavar="FINGERPRINT", help="Generation fingerprint of recorded votes.")
         parser.add_argument("--budget", required=True, type=int, help="How many questions to pick.")
@@ -34,6 +39,11 @@ class Command(BaseCommand):
         parser.add_argument("--outcomes", dest="n_outcomes", type=int, help="Rollouts per question (20).")
         parser.add_argument("--probes", dest="n_probes", type=int, help="Probes per question (20).")
         parser.add_argument("--clusters", dest="n_clusters", type=int, help="Clusters; one for each pick by default.")
+        parser.add_argument("--per-cluster", type=int, help="Picks from each cluster; as the strategy by default.")
+        parser.add_argument("--control-share", help="Share of the budget drawn at random, rounded up (0).")
+        parser.add_argument(
+            "--continue", dest="continues", type=int, metavar="RUN", help="Go on from the picks of this run."
+        )
         parser.add_argument("--seed", type=int, help="0 by default.")
         parser.add_argument(
             "--embedder",
@@ -65,7 +75,12 @@ class Command(BaseCommand):
             pool=_only(pools, "pool", options["pool"]),
             calibration_set=_only(
                 CalibrationSet.objects.filter(name=options["calibration"]), "calibration set", options["calibration"]
-            ),
+            )
+            if options["calibration"]
+            else None,
+            continues=_only(SelectionRun.objects.filter(pk=options["continues"]), "run", options["continues"])
+            if options["continues"]
+            else None,
             policy_model=_only(PolicyModel.objects.filter(name=options["model"]), "policy model", options["model"])
             if options["model"]
             else None,
@@ -101,7 +116,7 @@ class Command(BaseCommand):
             self.stdout.write(f"{line.pick.rank:3d}. {line.pick.question.uid}: {line.pick.question.text[:80]}")
 
 
-def _only(found: Any, what: str, name: str) -> Any:
+def _only(found: Any, what: str, name: object) -> Any:
     row = found.first()
     if row is None:
         raise CommandError(f"There is no {what} named “{name}”.")
