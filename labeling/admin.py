@@ -4,9 +4,11 @@ from typing import Any
 
 from django.contrib import admin
 from django.contrib.auth.admin import UserAdmin
+from django.db.models import QuerySet
 from django.http import HttpRequest
 
 from labeling import models
+from labeling.actions.people import remove_member
 
 
 class ReadOnly(admin.ModelAdmin):
@@ -48,6 +50,16 @@ class MembershipAdmin(admin.ModelAdmin):
     list_filter = ["role"]
     list_select_related = ["user", "pool"]
     autocomplete_fields = ["user", "pool"]
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False  # another role is another membership
+
+    def delete_model(self, request: Any, obj: models.Membership) -> None:
+        remove_member(pool=obj.pool, user=obj.user, role=obj.role, by=request.user)
+
+    def delete_queryset(self, request: HttpRequest, queryset: QuerySet[models.Membership]) -> None:
+        for membership in queryset.select_related("pool", "user"):
+            self.delete_model(request, membership)
 
 
 @admin.register(models.PolicyModel)

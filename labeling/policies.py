@@ -5,7 +5,7 @@ they may manage, but never answer in anybody's name.
 """
 
 from labeling.errors import NotAllowed
-from labeling.models import Membership, Pool, Role, User
+from labeling.models import Membership, Pool, Role, Slot, User
 
 
 def has_role(pool: Pool, user: User | None, role: Role) -> bool:
@@ -53,6 +53,14 @@ def check_can_annotate(pool: Pool, user: User | None) -> None:
 def check_can_adjudicate(pool: Pool, user: User | None) -> None:
     if not can_adjudicate(pool, user):
         raise NotAllowed(f"Only adjudicators of {pool} decide disagreements. Ask a manager for an invitation.")
+
+
+def check_can_work(pool: Pool, user: User | None, purpose: str) -> None:
+    """Refuse who may not do this part of labeling: answer, or decide."""
+    if purpose == Slot.Purpose.ADJUDICATION:
+        check_can_adjudicate(pool, user)
+    else:
+        check_can_annotate(pool, user)
 
 
 def check_can_manage_shared(user: User | None) -> None:

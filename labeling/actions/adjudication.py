@@ -3,7 +3,6 @@
 from uuid import UUID
 
 from django.db import transaction
-from django.utils import timezone
 
 from labeling import policies
 from labeling.actions import claiming
@@ -11,14 +10,13 @@ from labeling.actions.answers import check_answer, check_note, check_reason
 from labeling.audit import record_event
 from labeling.engine.answers import gold_form, policy_of
 from labeling.errors import Conflict, LabelingError
-from labeling.models import Adjudication, Draft, GoldAnswer, Pool, Round, Slot, User
+from labeling.models import Adjudication, GoldAnswer, Pool, Round, Slot, User
 
 
 def claim_adjudication(*, user: User, round: Round | None = None, pool: Pool | None = None) -> Slot | None:
     """Return the next disagreement for the adjudicator; None if there is none. Never a question they annotated."""
     rounds, pool = claiming.rounds_of(round=round, pool=pool)
-    policies.check_can_adjudicate(pool, user)
-    return claiming.claim(rounds=rounds, purpose=Slot.Purpose.ADJUDICATION, user=user)
+    return claiming.claim(rounds=rounds, pool=pool, purpose=Slot.Purpose.ADJUDICATION, user=user)
 
 
 def decide(
@@ -39,8 +37,10 @@ def decide(
     policies.check_can_adjudicate(slot.pool, by)
     if not slot.is_adjudication:
         raise LabelingError("This is a question to answer, not a disagreement to decide.", code="slot_is_label")
-    if earlier := Adjudication.objects.filter(adjudicator=by, idempotency_key=idempotency_key).first():
-        return earlier
+    typed = {"answer": answer, "unanswerable_reason": unanswerable_reason, "note": note}
+    with claiming.typed_kept(slot, by, typed):
+        if earlier := _given(slot, by, idempotency_key, said=(answer.strip(), unanswerable_reason)):
+            return earlier
     adjudication = Adjudication(adjudicator=by, idempotency_key=idempotency_key, note=check_note(note))
     gold = ""
     if unanswerable_reason:
@@ -53,30 +53,33 @@ def decide(
         read = check_answer(slot.question, slot.pool, answer, confirm_unreadable=confirm_unreadable)
         adjudication.answer, adjudication.answer_kind = answer.strip(), read.kind
         gold = gold_form(adjudication.answer, kind=slot.question.answer_kind, policy=policy_of(slot.pool))
-    recorded = _record_once(slot, adjudication, gold)
-    if recorded is None:
-        Draft.objects.filter(round_id=slot.round_id, question_id=slot.question_id, author=by).update(
-            content={"answer": answer, "unanswerable_reason": unanswerable_reason, "note": note},
-            saved_at=timezone.now(),
-        )
-        raise claiming.slot_lost(slot)
-    return recorded
+    with claiming.typed_kept(slot, by, typed):
+        return _record_once(slot, adjudication, gold)
+
+
+def _given(slot: Slot, by: User, idempotency_key: UUID, *, said: tuple[str, str]) -> Adjudication | None:
+    """Return the person's decision on the slot if it says the same, None if there is none; else raise Conflict."""
+    mine = Adjudication.objects.filter(adjudicator=by)
+    with_key = mine.filter(idempotency_key=idempotency_key).first()
+    if with_key is not None and with_key.slot_id != slot.pk:
+        raise claiming.key_used()
+    given = with_key or mine.filter(slot=slot).first()
+    if given is None or (given.answer, given.unanswerable_reason) == said:
+        return given
+    raise Conflict("You have decided this question already. The first decision stands.", code="already_answered")
 
 
 @transaction.atomic
-def _record_once(slot: Slot, adjudication: Adjudication, gold: str) -> Adjudication | None:
+def _record_once(slot: Slot, adjudication: Adjudication, gold: str) -> Adjudication:
     by = adjudication.adjudicator
     claiming.lock_person(by)
     claiming.check_shown(slot, by)
-    if earlier := Adjudication.objects.filter(adjudicator=by, idempotency_key=adjudication.idempotency_key).first():
-        return earlier
-    if given := Adjudication.objects.filter(adjudicator=by, slot=slot).first():
-        if (given.answer, given.unanswerable_reason) == (adjudication.answer, adjudication.unanswerable_reason):
-            return given
-        raise Conflict("You have decided this question already. The first decision stands.", code="already_answered")
+    said = (adjudication.answer, adjudication.unanswerable_reason)
+    if given := _given(slot, by, adjudication.idempotency_key, said=said):
+        return given
     theirs_or_free = Slot.objects.held_by(by) | Slot.objects.filter(state=Slot.State.OPEN)
     if not theirs_or_free.filter(pk=slot.pk).update(state=Slot.State.DONE, holder=by, lease_until=None):
-        return None
+        raise claiming.slot_lost(slot)
     adjudication.slot = slot
     adjudication.save()
     record_event("adjudication.decided", target=adjudication, by=by, pool=slot.pool, slot=slot.pk)

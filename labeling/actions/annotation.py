@@ -32,8 +32,7 @@ def claim_slot(*, user: User, round: Round | None = None, pool: Pool | None = No
     Somebody who holds one gets the same again. ``queries.rounds.empty_queue`` says why there is none.
     """
     rounds, pool = claiming.rounds_of(round=round, pool=pool)
-    policies.check_can_annotate(pool, user)
-    return claiming.claim(rounds=rounds, purpose=Slot.Purpose.LABEL, user=user)
+    return claiming.claim(rounds=rounds, pool=pool, purpose=Slot.Purpose.LABEL, user=user)
 
 
 def submit_annotation(
@@ -51,9 +50,10 @@ def submit_annotation(
 
     Accepted late as long as nobody else has claimed the slot; after that kept as surplus, which does not count.
     Raises LabelingError answer_empty, and answer_unreadable unless the annotator has confirmed an answer that no
-    trainer's grader can read; Conflict already_answered for another answer to the same question.
+    trainer's grader can read; Conflict already_answered for another answer to the same question, and key_used for a key
+    of another question. What was typed is then kept as the draft.
     """
-    if earlier := _earlier(slot, by, idempotency_key):
+    if earlier := _earlier(slot, by, idempotency_key, answer=answer.strip(), note=note):
         return earlier
     read = check_answer(slot.question, slot.pool, answer, confirm_unreadable=confirm_unreadable)
     return _record(
@@ -82,7 +82,7 @@ def mark_unanswerable(
     seconds_spent: float | None = None,
 ) -> Annotation:
     """Record that the question has no single verifiable answer, and why; it counts like an answer."""
-    if earlier := _earlier(slot, by, idempotency_key):
+    if earlier := _earlier(slot, by, idempotency_key, reason=reason, note=note):
         return earlier
     return _record(
         slot,
@@ -97,19 +97,41 @@ def mark_unanswerable(
     )
 
 
-def _earlier(slot: Slot, by: User, idempotency_key: UUID) -> Annotation | None:
+def _earlier(
+    slot: Slot, by: User, idempotency_key: UUID, *, answer: str = "", reason: str = "", note: str = ""
+) -> Annotation | None:
     """Return what was submitted under the key before, settled; refuse who may not annotate."""
     policies.check_can_annotate(slot.pool, by)
     if slot.is_adjudication:
         raise LabelingError("This is a disagreement to decide, not a question to answer.", code="slot_is_adjudication")
-    earlier = Annotation.objects.filter(annotator=by, idempotency_key=idempotency_key).first()
+    with claiming.typed_kept(slot, by, {"answer": answer, "note": note}):
+        earlier = _given(slot, by, idempotency_key, said=(answer, reason))
     if earlier is not None and not earlier.surplus:
         settle_question(round=slot.round, question=slot.question)
     return earlier
 
 
+def _given(slot: Slot, by: User, idempotency_key: UUID, *, said: tuple[str, str]) -> Annotation | None:
+    """Return the person's annotation of the question if it says the same, None if there is none.
+
+    Raises Conflict already_answered where it says something else, key_used where the key is of another question.
+    """
+    mine = Annotation.objects.filter(annotator=by).select_related("slot")
+    with_key = mine.filter(idempotency_key=idempotency_key).first()
+    if with_key is not None and not claiming.is_same_question(with_key.slot, slot):
+        raise claiming.key_used()
+    given = with_key or mine.filter(slot__round=slot.round_id, slot__question=slot.question_id).first()
+    if given is None or (given.answer, given.unanswerable_reason) == said:
+        return given
+    stands = given.answer or given.get_unanswerable_reason_display().lower()
+    raise Conflict(
+        f"You have answered this question already: {stands}. The first answer stands.", code="already_answered"
+    )
+
+
 def _record(slot: Slot, annotation: Annotation) -> Annotation:
-    recorded = _record_once(slot, annotation)
+    with claiming.typed_kept(slot, annotation.annotator, {"answer": annotation.answer, "note": annotation.note}):
+        recorded = _record_once(slot, annotation)
     if not recorded.surplus:
         settle_question(round=slot.round, question=slot.question)
     return recorded
@@ -120,18 +142,10 @@ def _record_once(slot: Slot, annotation: Annotation) -> Annotation:
     by = annotation.annotator
     claiming.lock_person(by)
     claiming.check_shown(slot, by)
-    if earlier := Annotation.objects.filter(annotator=by, idempotency_key=annotation.idempotency_key).first():
-        return earlier
+    said = (annotation.answer, annotation.unanswerable_reason)
+    if given := _given(slot, by, annotation.idempotency_key, said=said):
+        return given
     of_question = {"round_id": slot.round_id, "question_id": slot.question_id}
-    if given := Annotation.objects.filter(
-        annotator=by, slot__round=slot.round_id, slot__question=slot.question_id
-    ).first():
-        if (given.answer, given.unanswerable_reason) == (annotation.answer, annotation.unanswerable_reason):
-            return given
-        said = given.answer or given.get_unanswerable_reason_display().lower()
-        raise Conflict(
-            f"You have answered this question already: {said}. The first answer stands.", code="already_answered"
-        )
     mine = Slot.objects.filter(purpose=Slot.Purpose.LABEL, **of_question).held_by(by).first() or slot
     theirs_or_free = Slot.objects.held_by(by) | Slot.objects.filter(state=Slot.State.OPEN)
     counted = theirs_or_free.filter(pk=mine.pk).update(state=Slot.State.DONE, holder=by, lease_until=None)

@@ -1,5 +1,7 @@
 """Taking a question from the queue, keeping it, and giving it back."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import datetime, timedelta
 
 from django.conf import settings
@@ -7,6 +9,7 @@ from django.db import transaction
 from django.db.models import QuerySet
 from django.utils import timezone
 
+from labeling import policies
 from labeling.audit import record_event
 from labeling.errors import Conflict, NotAllowed
 from labeling.models import Annotation, Draft, Pool, Round, Skip, Slot, User
@@ -24,19 +27,22 @@ def rounds_of(*, round: Round | None, pool: Pool | None) -> tuple[QuerySet[Round
     raise TypeError("Give a round or a pool.")
 
 
-def claim(*, rounds: QuerySet[Round], purpose: Slot.Purpose, user: User) -> Slot | None:
-    """Return the slot the user holds in these rounds, else the first one free for them, else None.
+def claim(*, rounds: QuerySet[Round], pool: Pool, purpose: Slot.Purpose, user: User) -> Slot | None:
+    """Return the slot the user holds in these rounds of the pool, else the first one free for them, else None.
 
     One conditional UPDATE decides who gets a slot: of several people who try, exactly one finds it still free. None is
     exact: at that moment there was no slot for the user.
     """
-    pk = _claim(Slot.objects.filter(round__in=rounds, purpose=purpose), user, timezone.now())
+    slots = Slot.objects.filter(round__in=rounds, round__run__pool=pool, purpose=purpose)
+    pk = _claim(slots, pool, purpose, user)
     return None if pk is None else _loaded(pk)
 
 
 @transaction.atomic
-def _claim(slots: SlotQuerySet, user: User, now: datetime) -> int | None:
-    lock_person(user)
+def _claim(slots: SlotQuerySet, pool: Pool, purpose: Slot.Purpose, user: User) -> int | None:
+    lock_person(user)  # as remove_member does: a role is not taken away between the check and the claim
+    policies.check_can_work(pool, user, purpose)
+    now = timezone.now()
     for held in slots.held_by(user).order_by("-claimed_at"):
         if Slot.objects.held_by(user).filter(pk=held.pk).update(lease_until=lease_end(now)):
             return held.pk
@@ -70,7 +76,8 @@ def _loaded(pk: int) -> Slot:
 
 
 def check_shown(slot: Slot, user: User) -> None:
-    """Refuse work on a question that was never given to the user."""
+    """Refuse work on a question that was never given to the user, and by who has lost the role since."""
+    policies.check_can_work(slot.pool, user, slot.purpose)
     if not Draft.objects.filter(round_id=slot.round_id, question_id=slot.question_id, author=user).exists():
         raise NotAllowed("This question was not given to you. Take one from the queue.", code="slot_not_yours")
 
@@ -102,6 +109,40 @@ def _give_back(slot: Slot, by: User) -> bool:
     return given.update(state=Slot.State.OPEN, holder=None, lease_until=None, claimed_at=None) > 0
 
 
+def release_held(*, pool: Pool, user: User, purpose: str, by: User | None) -> None:
+    """Give back what the person holds in the pool; what they typed is kept."""
+    held = Slot.objects.held_by(user).filter(round__run__pool=pool, purpose=purpose)
+    for slot in held.select_related("round__run__pool"):
+        if _give_back(slot, user):
+            record_event("slot.released", target=slot, by=by, pool=pool, held_by=user.username)
+
+
+def is_same_question(slot: Slot, other: Slot) -> bool:
+    """Whether two slots ask the same in the same round."""
+    return (slot.round_id, slot.question_id) == (other.round_id, other.question_id)
+
+
+def key_used() -> Conflict:
+    """Return why a form cannot be taken whose key came with another question before."""
+    return Conflict(
+        "This form was sent before, for another question, so it was not recorded. What you typed is kept: open the "
+        "question again and send it from there.",
+        code="key_used",
+    )
+
+
+@contextmanager
+def typed_kept(slot: Slot, by: User, typed: dict[str, str]) -> Iterator[None]:
+    """Where what is inside is refused with a Conflict, keep what was typed as the person's draft."""
+    try:
+        yield
+    except Conflict:
+        draft = Draft.objects.filter(round_id=slot.round_id, question_id=slot.question_id, author=by)
+        for kept in draft:
+            draft.update(content={**kept.content, **typed}, saved_at=timezone.now())
+        raise
+
+
 def slot_lost(slot: Slot) -> Conflict:
     """Return why a slot is no longer its former holder's."""
     slot.refresh_from_db(fields=["state"])
@@ -117,6 +158,7 @@ def slot_lost(slot: Slot) -> Conflict:
 @transaction.atomic
 def extend_lease(*, slot: Slot, by: User) -> Slot:
     """Keep the slot for another full period, also after its time has run out if nobody else took it."""
+    check_shown(slot, by)
     if not Slot.objects.held_by(by).filter(pk=slot.pk).update(lease_until=lease_end(timezone.now())):
         raise slot_lost(slot)
     return _loaded(slot.pk)

@@ -10,12 +10,14 @@ from django.utils import timezone
 from django.utils.text import slugify
 
 from labeling import policies
+from labeling.actions.claiming import lock_person, release_held
 from labeling.audit import record_event
 from labeling.engine.answers import policy_of
 from labeling.errors import Conflict, LabelingError
-from labeling.models import Invitation, Membership, Pool, Role, User
+from labeling.models import Invitation, Membership, Pool, Role, Slot, User
 
 RESERVED_SLUGS = {"new"}
+WORK_OF = {Role.ANNOTATOR: Slot.Purpose.LABEL, Role.ADJUDICATOR: Slot.Purpose.ADJUDICATION}
 
 
 @transaction.atomic
@@ -72,9 +74,13 @@ def add_member(*, pool: Pool, user: User, role: str, by: User | None) -> Members
 
 @transaction.atomic
 def remove_member(*, pool: Pool, user: User, role: str, by: User | None) -> None:
-    """Take a role away; what the person has answered stays. The last manager cannot be removed."""
+    """Take a role away; what the person has answered stays, and what they hold goes back to the queue.
+
+    The last manager cannot be removed.
+    """
     policies.check_can_manage(pool, by)
     Pool.objects.select_for_update(no_key=True).get(pk=pool.pk)
+    lock_person(user)
     membership = Membership.objects.filter(pool=pool, user=user, role=role).first()
     if membership is None:
         return
@@ -84,6 +90,8 @@ def remove_member(*, pool: Pool, user: User, role: str, by: User | None) -> None
         )
     record_event("member.removed", target=membership, by=by, pool=pool, user=user.username, role=role)
     membership.delete()
+    if purpose := WORK_OF.get(Role(role)):
+        release_held(pool=pool, user=user, purpose=purpose, by=by)
 
 
 @transaction.atomic

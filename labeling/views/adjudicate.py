@@ -5,16 +5,17 @@ from uuid import uuid4
 
 from django.http import HttpResponse
 from django.shortcuts import render
+from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST
 
 from labeling.actions import adjudication as actions
-from labeling.errors import LabelingError
+from labeling.errors import Conflict, LabelingError
 from labeling.forms import DecisionForm
 from labeling.models import Round, Slot
 from labeling.queries.adjudication import Disagreement, disagreement
 from labeling.views.access import round_or_404, shown_dispute
-from labeling.views.respond import HtmxHttpRequest, redirect, say
+from labeling.views.respond import HtmxHttpRequest, redirect, refused, say
 
 
 @require_POST
@@ -34,6 +35,9 @@ def adjudication(request: HtmxHttpRequest, slot_id: int) -> HttpResponse:
     if request.method == "POST" and form.is_valid():
         try:
             actions.decide(slot=slot, by=request.user, **_decision(form.cleaned_data, found))
+        except Conflict as error:
+            next_address = reverse("adjudicate", args=[slot.round_id])
+            return refused(request, error, next=next_address, typed=form.cleaned_data["answer"])
         except LabelingError as error:
             if error.status != 400:
                 raise

@@ -10,18 +10,19 @@ from uuid import uuid4
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import render
+from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
 from labeling.actions import annotation as actions
-from labeling.errors import LabelingError
+from labeling.errors import Conflict, LabelingError
 from labeling.forms import AnswerForm, DraftForm, UnanswerableForm
 from labeling.models import Slot, User
 from labeling.queries import own_answers
 from labeling.queries.queue import draft_of, read_answer
 from labeling.rendering import lettered, render_answer
 from labeling.views.access import round_or_404, shown_slot
-from labeling.views.respond import HtmxHttpRequest, redirect, say
+from labeling.views.respond import HtmxHttpRequest, redirect, refused, say
 
 
 @require_POST
@@ -83,6 +84,8 @@ def submit(request: HtmxHttpRequest, slot_id: int) -> HttpResponse:
             idempotency_key=data["idempotency_key"],
             by=request.user,
         )
+    except Conflict as error:
+        return refused(request, error, next=_next_address(slot), typed=data["answer"])
     except LabelingError as error:
         if error.status != 400:
             raise
@@ -108,7 +111,10 @@ def unanswerable(request: HtmxHttpRequest, slot_id: int) -> HttpResponse:
         typed = _typed(slot, request.user)
         answering = AnswerForm(initial={**typed, "idempotency_key": uuid4()})
         return _answering_page(request, slot, answering, status=422, unanswerable_form=form)
-    annotation = actions.mark_unanswerable(slot=slot, by=request.user, **form.cleaned_data)
+    try:
+        annotation = actions.mark_unanswerable(slot=slot, by=request.user, **form.cleaned_data)
+    except Conflict as error:
+        return refused(request, error, next=_next_address(slot), typed=form.cleaned_data["note"])
     return _submitted(request, slot, annotation)
 
 
@@ -116,7 +122,10 @@ def unanswerable(request: HtmxHttpRequest, slot_id: int) -> HttpResponse:
 def skip(request: HtmxHttpRequest, slot_id: int) -> HttpResponse:
     """'Not me': the question goes back, and the next one is taken."""
     slot = shown_slot(request.user, slot_id)
-    actions.skip_slot(slot=slot, by=request.user)
+    try:
+        actions.skip_slot(slot=slot, by=request.user)
+    except Conflict as error:
+        return refused(request, error, next=_next_address(slot))
     messages.info(request, "Skipped. The question goes to somebody else.")
     return _next(request, slot.round)
 
@@ -129,6 +138,10 @@ def _submitted(request: HtmxHttpRequest, slot: Slot, annotation: Any) -> HttpRes
     )
     say(request, said, about=f"assay-draft-{request.user.pk}-{slot.pk}")
     return _next(request, slot.round)
+
+
+def _next_address(slot: Slot) -> str:
+    return reverse("annotate", args=[slot.round_id])
 
 
 def _next(request: HtmxHttpRequest, round: Any) -> HttpResponse:

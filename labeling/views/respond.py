@@ -12,6 +12,7 @@ from django.shortcuts import render, resolve_url
 from django_htmx.http import HttpResponseClientRedirect
 from django_htmx.middleware import HtmxDetails
 
+from labeling.errors import LabelingError
 from labeling.models import User
 
 ROWS_PER_PAGE = 50
@@ -37,6 +38,11 @@ def redirect(request: HttpRequest, to: Any, *args: Any, **kwargs: Any) -> HttpRe
     if getattr(request, "htmx", False):
         return HttpResponseClientRedirect(resolve_url(to, *args, **kwargs))
     return plain_redirect(to, *args, **kwargs)
+
+
+def refused(request: HttpRequest, error: LabelingError, *, next: str, typed: str = "") -> HttpResponse:
+    """Show an error with a button to the next question (a form to the address ``next``), and what was typed."""
+    return render(request, "labeling/error.html", {"error": error, "next": next, "typed": typed}, status=error.status)
 
 
 def say(request: HttpRequest, text: str, *, about: str = "") -> None:

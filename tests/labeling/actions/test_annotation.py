@@ -9,6 +9,7 @@ from labeling.actions.annotation import claim_slot, mark_unanswerable, release_s
 from labeling.actions.rounds import close_round
 from labeling.errors import Conflict, LabelingError, NotAllowed
 from labeling.models import Annotation, AuditEvent, GoldAnswer, Slot
+from labeling.queries.queue import draft_of
 from tests import factories
 
 
@@ -53,7 +54,6 @@ def test_a_second_submit_changes_nothing(slot, annotator):
     first = submit(slot, annotator, key=key)
 
     assert submit(slot, annotator, key=key) == first
-    assert submit(slot, annotator, "something else", key=key) == first
     assert submit(slot, annotator) == first  # the other tab, with a key of its own
     assert Annotation.objects.count() == 1
     assert AuditEvent.objects.filter(action="annotation.submitted").count() == 1
@@ -68,6 +68,31 @@ def test_another_answer_to_an_answered_question_is_refused_and_says_which_stands
     assert refused.value.code == "already_answered"
     assert "5" in refused.value.message
     assert Annotation.objects.get().answer == "5"
+
+
+def test_a_key_sent_again_with_another_answer_is_refused_and_what_was_typed_is_kept(slot, annotator):
+    key = uuid4()
+    submit(slot, annotator, key=key)
+
+    with pytest.raises(Conflict) as refused:
+        submit(slot, annotator, "something else", key=key, confirm_unreadable=True)
+    with pytest.raises(Conflict):
+        mark_unanswerable(slot=slot, reason="ill_posed", idempotency_key=key, by=annotator)
+
+    assert refused.value.code == "already_answered"
+    assert Annotation.objects.get().answer == "1/2"
+
+
+def test_a_key_of_another_question_is_refused_and_what_was_typed_becomes_the_draft(slot, pool, annotator):
+    key = submit(slot, annotator).idempotency_key
+    other = claim_slot(user=annotator, round=factories.make_round(pool=pool))
+
+    with pytest.raises(Conflict) as refused:
+        submit(other, annotator, "7", key=key)
+
+    assert refused.value.code == "key_used"
+    assert draft_of(slot=other, user=annotator).content["answer"] == "7"
+    assert submit(other, annotator, "7").answer == "7"
 
 
 def test_a_late_answer_counts_while_nobody_else_has_the_slot(slot, annotator):

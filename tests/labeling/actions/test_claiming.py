@@ -1,14 +1,19 @@
 from datetime import timedelta
+from types import SimpleNamespace
 from uuid import uuid4
 
 import pytest
+from django.contrib import admin
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
+from labeling.actions.adjudication import claim_adjudication
 from labeling.actions.annotation import claim_slot, extend_lease, release_slot, save_draft, skip_slot, submit_annotation
+from labeling.actions.people import remove_member
 from labeling.actions.rounds import close_round, pause_round, resume_round
+from labeling.admin import MembershipAdmin
 from labeling.errors import Conflict, LabelingError, NotAllowed
-from labeling.models import AuditEvent, Draft, Role, Skip, Slot
+from labeling.models import AuditEvent, Draft, Membership, Role, Skip, Slot
 from labeling.queries.queue import draft_of, empty_queue
 from tests import factories
 
@@ -261,3 +266,46 @@ def test_members_who_left_can_no_longer_claim(pool, annotator):
 
     with pytest.raises(NotAllowed):
         claim_slot(user=annotator, pool=pool)
+
+
+@pytest.mark.parametrize("by_the_back_office", [False, True])
+def test_who_is_removed_gives_the_question_back_and_cannot_hold_it(
+    pool, annotator, other_annotator, manager, by_the_back_office
+):
+    round = factories.make_round(pool=pool)
+    slot = claim_slot(user=annotator, round=round)
+    save_draft(slot=slot, draft={"answer": "halfway"}, by=annotator)
+
+    if by_the_back_office:
+        superuser = factories.make_user(is_superuser=True, is_staff=True)
+        request = SimpleNamespace(user=superuser)
+        MembershipAdmin(Membership, admin.site).delete_model(request, pool.memberships.get(user=annotator))
+    else:
+        remove_member(pool=pool, user=annotator, role=Role.ANNOTATOR, by=manager)
+
+    assert claim_slot(user=other_annotator, round=round) == slot
+    for attempt in (
+        lambda: save_draft(slot=slot, draft={"answer": "more"}, by=annotator),
+        lambda: extend_lease(slot=slot, by=annotator),
+        lambda: skip_slot(slot=slot, by=annotator),
+        lambda: release_slot(slot=slot, by=annotator),
+        lambda: answer(slot, annotator),
+    ):
+        with pytest.raises(NotAllowed):
+            attempt()
+    assert draft_of(slot=slot, user=annotator).content == {"answer": "halfway"}
+
+
+def test_a_removed_adjudicator_gives_the_disagreement_back_and_keeps_no_role_they_have_not_lost(pool, manager):
+    both = factories.make_user(pool=pool, roles=(Role.ANNOTATOR, Role.ADJUDICATOR))
+    round = factories.make_round(pool=pool, n_questions=2)
+    dispute, question = round.slots.order_by("id")
+    Slot.objects.filter(pk=dispute.pk).update(purpose=Slot.Purpose.ADJUDICATION)
+    dispute, question = claim_adjudication(user=both, round=round), claim_slot(user=both, round=round)
+
+    remove_member(pool=pool, user=both, role=Role.ADJUDICATOR, by=manager)
+
+    dispute.refresh_from_db()
+    question.refresh_from_db()
+    assert (dispute.state, dispute.holder) == (Slot.State.OPEN, None)
+    assert (question.state, question.holder) == (Slot.State.LEASED, both)

@@ -177,7 +177,9 @@ def test_deciding_again_changes_nothing(disputed, adjudicator):
     key = uuid4()
     first = decide(slot=slot, answer="7", idempotency_key=key, by=adjudicator)
 
-    assert decide(slot=slot, answer="8", idempotency_key=key, by=adjudicator) == first
+    assert decide(slot=slot, answer="7", idempotency_key=key, by=adjudicator) == first
+    with pytest.raises(Conflict, match="first decision stands"):
+        decide(slot=slot, answer="8", idempotency_key=key, by=adjudicator)
     assert decide(slot=slot, answer="7", idempotency_key=uuid4(), by=adjudicator) == first
     with pytest.raises(Conflict):
         decide(slot=slot, answer="8", idempotency_key=uuid4(), by=adjudicator)

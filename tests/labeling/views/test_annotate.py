@@ -4,6 +4,7 @@ import uuid
 
 from django.urls import reverse
 
+from labeling.actions.people import remove_member
 from labeling.models import Annotation, Draft, Slot
 from tests import factories
 from tests.labeling.views.conftest import HX
@@ -73,6 +74,37 @@ def test_another_answer_to_an_answered_question_is_refused_with_the_reason(pool,
     assert response.status_code == 409
     assert 'id="error"' in response.content.decode()
     assert Annotation.objects.get().answer == "41"
+
+
+def test_the_losing_tab_is_led_on_with_what_it_typed(pool, annotator, login):
+    round = factories.make_round(pool=pool)
+    client = login(annotator)
+    slot = claimed(client, round)
+    url, data = reverse("slot-submit", args=[slot]), submission("41")
+    client.post(url, data)
+
+    for response in (
+        client.post(url, {**data, "answer": "9876"}),
+        client.post(url, submission("9876")),
+        client.post(reverse("slot-unanswerable", args=[slot]), submission(reason="ill_posed", note="9876")),
+    ):
+        page = response.content.decode()
+        assert response.status_code == 409
+        assert "You have answered this question already: 41." in page
+        assert "9876" in page
+        assert f'action="{reverse("annotate", args=[round.pk])}"' in page
+    assert client.post(reverse("slot-skip", args=[slot])).status_code == 409
+
+
+def test_every_address_of_a_question_is_closed_to_who_was_removed(pool, manager, annotator, login):
+    round = factories.make_round(pool=pool)
+    client = login(annotator)
+    slot = claimed(client, round)
+    remove_member(pool=pool, user=annotator, role="annotator", by=manager)
+
+    assert client.get(reverse("slot", args=[slot])).status_code == 403
+    for name in ("slot-draft", "slot-read-as", "slot-submit", "slot-unanswerable", "slot-skip"):
+        assert client.post(reverse(name, args=[slot]), submission(reason="ill_posed")).status_code == 403
 
 
 def test_an_empty_answer_comes_back_as_the_form_alone_for_htmx(pool, annotator, login):
