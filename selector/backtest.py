@@ -145,7 +145,7 @@ def backtest(
         "eligible": {"n": len(eligible), **truths.means(eligible)},
         "random": random
         and {"n": size}
-        | {name: {"mean": float(np.mean(random[name])), "interval": interval(random[name])} for name in MEASURES},
+        | {name: {"mean": float(np.mean(random[name])), "interval": list(interval(random[name]))} for name in MEASURES},
         "strategies": judged,
     }
 

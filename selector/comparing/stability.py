@@ -99,4 +99,4 @@ def _summary(values: Sequence[float]) -> dict[str, Any] | None:
         return None
     found: Floats = np.array(values, np.float64)
     error = float(np.std(found, ddof=1) / np.sqrt(len(found))) if len(found) > 1 else 0.0
-    return {"mean": float(np.mean(found)), "standard_error": error, "interval": interval(found)}
+    return {"mean": float(np.mean(found)), "standard_error": error, "interval": list(interval(found))}

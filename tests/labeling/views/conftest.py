@@ -3,10 +3,11 @@
 import hashlib
 import json
 import uuid
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from django.core.files.base import ContentFile
 from django.test import Client
@@ -16,8 +17,11 @@ from labeling.actions.curricula import RewardReport, create_curriculum, observe
 from labeling.actions.exports import create_snapshot
 from labeling.actions.imports import preview_import
 from labeling.actions.tokens import create_token
-from labeling.models import Export, Pool, Role, Round, SelectionRun, Slot, User
+from labeling.models import Comparison, Export, Pool, Role, Round, SelectionRun, Slot, User
+from selector.comparing.comparison import compare_strategies
+from selector.config import SelectionConfig
 from tests import factories
+from tests.selector.simulation import simulate_votes
 
 HOSTILE = (
     "<script>alert(1)</script><img src=x onerror=alert(2)> $\\href{javascript:alert(3)}{x}$ [y](javascript:alert(4))"
@@ -57,6 +61,7 @@ class World:
 
     pool: Pool
     run: SelectionRun
+    comparison: Comparison
     round: Round
     held: Slot  # by the annotator
     dispute: Slot  # by the adjudicator
@@ -94,6 +99,27 @@ def make_finished_run(*, pool: Pool, n_picks: int = 1, **fields: object) -> Sele
             y=-0.25,
         )
     return run
+
+
+def make_comparison(*, run: SelectionRun, **fields: object) -> Comparison:
+    """A finished comparison of strategies on made-up answers to the run's questions, three of which are labeled."""
+    questions = [score.question for score in run.scores.select_related("question")]
+    made = simulate_votes(len(questions), seed=2, n_probes=4, n_outcomes=4)
+    votes = [replace(each, uid=question.uid) for each, question in zip(made, questions, strict=True)]
+    keys, budget = ["const", "random", "entropy", "v2", "scf", "shift"], fields.pop("budget", 2)
+    result = compare_strategies(
+        votes,
+        simulate_votes(20, seed=1, prefix="c", n_probes=4, n_outcomes=4),
+        strategies=keys,
+        config=SelectionConfig.preset(budget=budget, alpha="0.3", n_probes=4, n_outcomes=4, min_readable=0.0),
+        embeddings=np.random.default_rng(0).normal(size=(len(votes), 4)).astype(np.float32),
+        truths={each.uid: each.truth for each in votes[:3]},
+        n_bootstrap=3,
+        n_random=20,
+    )
+    return Comparison.objects.create(
+        run=run, strategies=keys, budget=budget, n_bootstrap=3, status="finished", result=result, **fields
+    )
 
 
 def make_export(*, pool: Pool, directory: Path) -> Export:
@@ -145,17 +171,20 @@ def world(pool, manager, annotator, other_annotator, adjudicator, outsider, sett
         file=ContentFile("\n".join(lines).encode()), filename=f"{HOSTILE}.jsonl", pool=pool, by=manager
     )
     export = make_export(pool=pool, directory=tmp_path)
+    comparison = make_comparison(run=run)
     curriculum = create_curriculum(pool=pool, snapshot=export.snapshot, kind="insight", name=HOSTILE[:100], by=manager)
     reports = [RewardReport(f"{step}", export.snapshot.rows[0]["uid"], [1.0, 0.0], step) for step in range(3)]
     observe(curriculum=curriculum, reports=reports, by=manager)
     api_token, _ = create_token(pool=pool, name=HOSTILE[:100], by=manager)
     invitation, token = people.create_invitation(pool=pool, role=Role.ANNOTATOR, by=manager)
     of_pool, of_run, of_round = {"pool_slug": pool.slug}, {"run_id": run.pk}, {"round_id": round.pk}
+    of_comparison = {"comparison_id": comparison.pk}
     of_slot, of_import = {"slot_id": held.pk}, {"import_id": batch.pk}
     of_curriculum = {"curriculum_id": curriculum.pk}
     return World(
         pool=pool,
         run=run,
+        comparison=comparison,
         round=round,
         held=held,
         dispute=dispute,
@@ -169,6 +198,13 @@ def world(pool, manager, annotator, other_annotator, adjudicator, outsider, sett
                 of_pool,
             ),
             **dict.fromkeys(["run", "run-progress", "run-cancel", "run-retry", "round-new"], of_run),
+            **dict.fromkeys(["pool-comparisons", "comparison-new"], of_pool),
+            **dict.fromkeys(
+                [
+                    "comparison", "comparison-progress", "comparison-cancel", "comparison-retry", "comparison-json",
+                ],
+                of_comparison,
+            ),
             **dict.fromkeys(["round", "round-status", "annotate", "adjudicate"], of_round),
             **dict.fromkeys(
                 ["slot", "slot-draft", "slot-read-as", "slot-submit", "slot-unanswerable", "slot-skip"], of_slot

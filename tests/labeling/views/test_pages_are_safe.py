@@ -16,7 +16,9 @@ from tests.labeling.views.test_access import ADDRESSES, MACHINES, url_of, whoeve
 PAGES = [
     name
     for name, (who, methods) in ADDRESSES.items()
-    if "GET" in methods and who != MACHINES and name not in {"export-file", "run-progress"}
+    if "GET" in methods
+    and who != MACHINES
+    and name not in {"export-file", "run-progress", "comparison-progress", "comparison-json"}
 ]
 
 
