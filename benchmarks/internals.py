@@ -78,7 +78,6 @@ def differences(
     engine: TransformersEngine, prompts: Sequence[Prompt], chains: dict[str, Completion]
 ) -> dict[str, float]:
     """Return the largest differences from a plain pass: of what is kept, of every state, and of every map."""
-    attention.BLOCK_ELEMENTS = 30_000
     model, reader = engine.model, ModelReader(engine.model, engine.layout)
     worst: Counter[str] = Counter()
 
@@ -89,6 +88,7 @@ def differences(
     for prompt in prompts:
         prompt_ids, chain = engine.layout.prompt_ids(prompt), chains[prompt.uid].token_ids
         ids, n_prompt = torch.tensor([[*prompt_ids, *chain]]), len(prompt_ids)
+        attention.BLOCK_ELEMENTS = 10 * ids.shape[1] * model.config.get_text_config().num_attention_heads
         found, kept = reader.pass_over(prompt_ids, chain), KeptMaps(ids.shape[1])
         options: dict[str, Any] = {"input_ids": ids, "use_cache": False, "output_hidden_states": True}
         with torch.inference_mode():
