@@ -28,10 +28,10 @@ NEEDS_IN_WORDS: Mapping[Need, str] = MappingProxyType(
         Need.CALIBRATION: "a calibration set",
         Need.VOTES: "the model’s answers",
         Need.COMPLETE_VOTES: "all of the model’s answers",
-        Need.EMBEDDINGS: "embeddings or given clusters",
-        Need.HIDDEN_STATES: "hidden states (a model on the worker’s machine)",
-        Need.ATTENTION: "attention (a model on the worker’s machine)",
-        Need.TOKEN_PROBABILITIES: "token probabilities (a model on the worker’s machine)",
+        Need.EMBEDDINGS: "embeddings",
+        Need.HIDDEN_STATES: "hidden states",
+        Need.ATTENTION: "attention",
+        Need.TOKEN_PROBABILITIES: "token probabilities",
         Need.LABELS: "right answers to some questions of the pool",
     }
 )
@@ -123,11 +123,16 @@ def strategy_card(key: str, *, n_outcomes: int = 20, n_probes: int = 20) -> Stra
         (cost.probes, "forced answer"),
         (cost.forward_passes, "pass over it"),
     ]
+    needs = [
+        "embeddings or given clusters" if need is Need.EMBEDDINGS and strategy.uses_clusters else NEEDS_IN_WORDS[need]
+        for need in Need
+        if need in strategy.needs
+    ]
     return StrategyCard(
         key=key,
         title=strategy.title,
         is_reconstruction=strategy.provenance == "reconstruction",
-        needs=[NEEDS_IN_WORDS[need] for need in Need if need in strategy.needs],
+        needs=[*needs, *(["a model on the worker’s machine"] if strategy.needs & INTERNAL_NEEDS else [])],
         cost=", ".join(f"{n} {what}{'' if n == 1 else _plural(what)}" for n, what in parts if n),
         needs_calibration=Need.CALIBRATION in strategy.needs,
         needs_answers=strategy.needs_votes(),

@@ -17,6 +17,8 @@ from labeling.queries.shared import policy_models
 from labeling.views.access import managed_pool, managed_run
 from labeling.views.respond import HtmxHttpRequest, page_of, redirect, say
 
+LINKED = ("alpha", "continues", "strategy")  # settings that a link to the form may bring
+
 
 @require_safe
 def pool_runs(request: HtmxHttpRequest, pool_slug: str) -> HttpResponse:
@@ -40,7 +42,7 @@ def run_new(request: HtmxHttpRequest, pool_slug: str) -> HttpResponse:
         runs=queries.runs_to_go_on_from(pool),
         presets=[(name, name) for name in presets()],
         embedder=actions.DEFAULT_EMBEDDER,
-        initial={"alpha": request.GET.get("alpha", "0.1"), "continues": request.GET.get("continues")},
+        initial={"alpha": "0.1", **{name: request.GET[name] for name in LINKED if name in request.GET}},
     )
     if request.method == "POST" and form.is_valid():
         asked = dict(form.cleaned_data)

@@ -24,7 +24,9 @@ def test_every_strategy_is_shown_with_what_it_needs_and_costs(filled, manager, l
         card = strategy_card(key)
         assert f'value="{key}"' in html
         assert card.cost in html
-    assert html.count("Reconstruction</span>") == sum(strategy_card(key).is_reconstruction for key in strategies())
+    n_reconstructions = sum(strategy_card(key).is_reconstruction for key in strategies())
+    assert html.count("Reconstruction. Needs") == n_reconstructions > 0
+    assert html.count("Published. Needs") == len(strategies()) - n_reconstructions
     assert "Needs nothing. Costs no answers." in html
 
 
@@ -33,6 +35,9 @@ def test_costs_are_said_in_words():
     assert strategy_card("shift").cost == "1 chain of thought, 1 pass over it"
     assert strategy_card("random").cost == ""
     assert strategy_card("scf").needs == ["all of the model’s answers"]
+    assert strategy_card("cec").needs == ["all of the model’s answers", "embeddings"]
+    assert strategy_card("v1").needs == ["embeddings or given clusters"]
+    assert strategy_card("shift").needs == ["hidden states", "a model on the worker’s machine"]
 
 
 def test_without_a_model_a_strategy_that_needs_none_is_started(filled, manager, login):
