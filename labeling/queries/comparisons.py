@@ -316,7 +316,7 @@ def backtest_pictures(result: Mapping[str, Any]) -> list[Picture]:
 
 def side_by_side(comparison: Comparison, first: str, second: str) -> SideBySide | None:
     """What two of the strategies that ran pick, by rank; None for a strategy that did not run. One query."""
-    result = comparison.result
+    result: Any = comparison.result
     picks = {strategy["key"]: strategy["picks"] for strategy in result["strategies"] if strategy["picks"] is not None}
     if first not in picks or second not in picks:
         return None
