@@ -160,7 +160,7 @@
       return {
         grid: { left: wide, right: 20, top: 52, bottom: 28 },
         legend: { top: 0, left: 0, data: kinds.map(([name]) => name), textStyle: axisText(), itemWidth: 12 },
-        xAxis: amounts({ min: 0, max: 1, axisLine: { show: false } }),
+        xAxis: amounts({ min: 0, max: 1, axisLine: { show: false }, axisTick: { show: false } }),
         yAxis: { type: "value", min: -0.5, max: data.length - 0.5, inverse: true, interval: 1, splitLine: { show: false }, axisTick: { show: false }, axisLine: { show: false }, axisLabel: { show: false } },
         tooltip: { ...tooltip(), trigger: "item", formatter: ({ data: mark, seriesName }) => `${mark.key}, ${seriesName}\n${mark.words}` },
         series: [
