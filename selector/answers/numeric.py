@@ -74,6 +74,17 @@ def approximate(node: Node) -> float | None:
         return float("inf") if value.real > 0 else float("-inf")
 
 
+def log2_of(node: Node) -> int | None:
+    """Return the size of a tree's value as a power of two, at the first point where it has one; None if at none."""
+    values = (value_at(node, point) for point in range(_N_POINTS))
+    value = next((value for value in values if value is not None), None)
+    return None if value is None else int(_context(_PRECISIONS[0]).mag(value)) if value else 0
+
+
+def mentions_infinity(node: Node) -> bool:
+    return node.op == "inf" or any(map(mentions_infinity, node.args))
+
+
 def _mentions_i(node: Node) -> bool:
     return node.op == "i" or any(_mentions_i(part) for part in node.args)
 

@@ -7,8 +7,11 @@ import re
 from selector.answers.canonical import infer_kind
 from selector.answers.comparing import may_be_known_outside
 from selector.answers.contract import AnswerPolicy, ReadAs
+from selector.answers.exact import exact_value
+from selector.answers.numeric import log2_of, mentions_infinity
 from selector.answers.readings import read
 from selector.answers.rendering import render
+from selector.answers.ring import as_rational
 from selector.answers.spelling import MAX_LENGTH, clean
 from selector.answers.views import Choice, Reading, Scalar, Several, Unparsed, Words
 from selector.answers.wording import is_prose
@@ -18,6 +21,7 @@ _NOT_AN_ANSWER = {
     *("proof", "notfound", "not found", "see solution", "none", "n/a", "na", "null", "omitted", "tbd"),
     *("idk", "no idea", "unknown", "i don't know", "don't know", "not sure"),
 }
+_MOST_LOG2 = 10**6  # of a number's size: past it no trainer's grader works the number out
 _LONGEST_NAME = 3  # words of an answer such as "North by Northwest"; more make a sentence
 _SENTENCE_WORDS = set(
     str.split(
@@ -35,13 +39,17 @@ def read_back(answer: str, kind: str | None, policy: AnswerPolicy) -> ReadAs:
     found = kind or infer_kind(answer)
     views = read(text, kind)
     warnings = []
-    if len(text) > MAX_LENGTH:
+    is_too_long = len(text) > MAX_LENGTH
+    if is_too_long:
         warnings.append(f"Longer than {MAX_LENGTH} characters: compared as text only.")
     if any(isinstance(view, Unparsed) for view in views):
         warnings.append("Not read to its end as mathematics: other spellings of it may not be recognised.")
     words = next((view.text for view in views if isinstance(view, Words)), "")
     is_sentence = kind != "text" and found != "choice" and _is_sentence(views)
-    is_answer = not is_sentence
+    valueless = "" if kind == "text" else _valueless(views)
+    if valueless:
+        warnings.append(valueless)
+    is_answer = not is_sentence and not is_too_long and not valueless
     if text.casefold() in _NOT_AN_ANSWER or words.casefold() in _NOT_AN_ANSWER:
         is_answer = kind is not None
         warnings.append("This is not an answer.")
@@ -68,7 +76,7 @@ def read_back(answer: str, kind: str | None, policy: AnswerPolicy) -> ReadAs:
     choice = next((view for view in views if isinstance(view, Choice) and found == "choice"), None)
     is_words = isinstance(views[0], Words | Unparsed) and choice is None
     is_known = found == "text" or not is_words or may_be_known_outside(text)
-    written = render((choice,)) if choice else render(views)
+    written = render((choice,)) if choice else text if _has_words(views) else render(views)
     shown = written if len(written) <= 400 else text[:400]
     return ReadAs(text=shown, kind=found, readable=is_known and is_answer, warnings=tuple(warnings))
 
@@ -89,6 +97,30 @@ def _closes(answer: str) -> bool:
         if depth < 0:
             return False
     return depth == 0 and answer.count("\\begin") == answer.count("\\end")
+
+
+def _has_words(views: Reading) -> bool:
+    """Tell whether words are compared, which are shown as they were written: ``Paris (France)``."""
+    first = views[0]
+    return isinstance(first, Words) or (isinstance(first, Several) and any(map(_has_words, first.items)))
+
+
+def _valueless(views: Reading) -> str:
+    """Return why there is no number in what is written as one; "" where there is."""
+    first = views[0]
+    if isinstance(first, Several):
+        return next(filter(None, map(_valueless, first.items)), "")
+    if not isinstance(first, Scalar):
+        return ""
+    log2 = log2_of(first.node)
+    exact = exact_value(first.node)
+    if mentions_infinity(first.node) or (exact is not None and as_rational(exact) is not None):
+        return ""
+    if log2 is None and exact is None:
+        return "Has no value: it divides by zero, say."
+    if log2 is None or log2 > _MOST_LOG2:
+        return "Too large to be worked out: only the same expression will be accepted."
+    return ""
 
 
 def _is_sentence(views: Reading) -> bool:

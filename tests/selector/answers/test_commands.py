@@ -5,6 +5,7 @@ import json
 
 import pytest
 
+from selector.answers import Grader
 from selector.answers.commands import grade_file, read_answer
 
 
@@ -124,7 +125,7 @@ def test_a_file_without_rows_and_a_missing_one_are_said_so(tmp_path, capsys):
         (
             "a few",
             "number",
-            ["unreadable: few", "kind: number"],
+            ["unreadable: a few", "kind: number"],
             1,
         ),
         ("", None, ["unreadable: ", "kind: text", "warning: There is nothing to read."], 1),
@@ -195,3 +196,30 @@ def test_names_lists_and_regions_stay_readable(answer):
 def test_a_kind_that_does_not_exist_is_refused(capsys):
     assert read_answer("5", "colour", io.StringIO()) == 2
     assert "no kind 'colour'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        *[(answer, "no value") for answer in ("1/0", r"\frac{x}{0}", "1/(2 - 2)", r"\log 0", "3, 0/0")],
+        *[(answer, "Too large") for answer in ("10^{10^{10}}", "9^{9^{9^9}}", "100000!")],
+        ("9" * 12_000, "Longer than"),
+    ],
+)
+def test_what_no_grader_can_work_out_is_not_readable(answer, reason):
+    read = Grader().read_as(answer)
+
+    assert not read.readable
+    assert any(reason in warning for warning in read.warnings)
+
+
+@pytest.mark.parametrize("answer", ["∞", r"\frac{x}{x-1}", "10^{1000}", "9" * 300, r"\sin(\pi)", "1000!", r"0 \cdot x"])
+def test_what_has_a_value_stays_readable(answer):
+    assert Grader().read_as(answer).readable
+
+
+@pytest.mark.parametrize(
+    "answer", ["Paris (France)", "factorial(100000)", "Paris [France], Rome (Italy)", "7 (mod 12)"]
+)
+def test_words_are_shown_as_they_were_written(answer):
+    assert Grader().read_as(answer).text == answer
