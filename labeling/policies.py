@@ -5,7 +5,7 @@ they may manage, but never answer in anybody's name.
 """
 
 from labeling.errors import NotAllowed
-from labeling.models import Membership, Pool, Role, Slot, User
+from labeling.models import CalibrationSet, Membership, Pool, Role, Slot, User
 
 
 def has_role(pool: Pool, user: User | None, role: Role) -> bool:
@@ -33,6 +33,15 @@ def can_manage_shared(user: User | None) -> bool:
     if user is None:
         return True
     return user.is_active and (user.is_staff or user.is_superuser or Membership.objects.of(user, Role.MANAGER).exists())
+
+
+def can_change_set(calibration_set: CalibrationSet, user: User | None) -> bool:
+    """Managers of the set's pool; a set that all pools share changes by whoever made it, staff and the operator."""
+    if calibration_set.pool is not None:
+        return can_manage(calibration_set.pool, user)
+    return can_manage_shared(user) and (
+        user is None or user.is_staff or user.is_superuser or calibration_set.created_by_id == user.pk
+    )
 
 
 def can_create_pool(user: User | None) -> bool:
@@ -66,6 +75,18 @@ def check_can_work(pool: Pool, user: User | None, purpose: str) -> None:
 def check_can_manage_shared(user: User | None) -> None:
     if not can_manage_shared(user):
         raise NotAllowed("Only managers may set up models and calibration sets. Ask a manager to do it.")
+
+
+def check_can_change_set(calibration_set: CalibrationSet, user: User | None) -> None:
+    if can_change_set(calibration_set, user):
+        return
+    if calibration_set.pool is not None:
+        check_can_manage(calibration_set.pool, user)
+    check_can_manage_shared(user)
+    raise NotAllowed(
+        f"The calibration set “{calibration_set}” is used by every pool; only who made it and staff change it. Import "
+        "under another name, or ask them."
+    )
 
 
 def check_can_create_pool(user: User | None) -> None:

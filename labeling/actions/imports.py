@@ -44,12 +44,16 @@ def preview_import(
 ) -> ImportBatch:
     """Keep an uploaded file and say what importing it would do; nothing else changes.
 
-    Give a pool or a calibration set. ``mapping`` (field -> column) goes before what is recognised. The batch has
-    ``counts`` (new, unchanged, changed, duplicates, rejected, warnings), ``rejected`` and ``warnings`` (line, code,
-    message, ...; duplicates are among the warnings), ``sample`` (the first rows) and ``mapping``: ``columns`` (field ->
-    column in use), ``names`` (all columns) and ``repair``.
+    Give a pool or a calibration set; one that is not stored yet is made by the commit. ``mapping`` (field -> column)
+    goes before what is recognised. The batch has ``counts`` (new, unchanged, changed, duplicates, rejected, warnings),
+    ``rejected`` and ``warnings`` (line, code, message, ...; duplicates are among the warnings), ``sample`` (the first
+    rows) and ``mapping``: ``columns`` (field -> column in use), ``names`` (all columns) and ``repair``.
     """
-    batch = ImportBatch(pool=pool, calibration_set=calibration_set, created_by=by)
+    batch = ImportBatch(pool=pool, created_by=by)
+    if calibration_set is not None and calibration_set._state.adding:
+        batch.new_set, batch.new_set_pool = calibration_set.name, calibration_set.pool
+    else:
+        batch.calibration_set = calibration_set
     _check_may_import(batch, by)
     _discard_abandoned_previews()
     batch.filename = PurePath(filename.replace("\\", "/")).name[-255:]
@@ -85,7 +89,15 @@ def commit_import(*, batch: ImportBatch, by: User | None) -> ImportBatch:
         if batch.status == ImportBatch.Status.COMMITTED:
             return batch
         _check_previewed(batch)
+        makes_set = bool(batch.new_set)
+        if makes_set:
+            into = calibration_set_to_fill(name=batch.new_set, pool=batch.new_set_pool, by=by)
+            batch.calibration_set = _stored(into, by)
+            batch.new_set, batch.new_set_pool = "", None
+            batch.save(update_fields=["calibration_set", "new_set", "new_set_pool"])
         report = bring_in(staged, _destination(batch), batch=batch, write=True)
+        if makes_set and not report.accepted:
+            raise Conflict("No row of the file can be imported, so no calibration set was made. Choose other columns.")
         stored_as, batch.stored_as = batch.stored_as, ""
         _mark_committed(batch, report, repair, by)
         transaction.on_commit(lambda: remove_stored(stored_as))
@@ -141,7 +153,7 @@ def import_calibration_file(
             kept = CalibrationSet.objects.filter(name__iexact=" ".join(set_name.split())).first()
             destination = Destination.of_calibration_set(kept, kept.pool if kept else pool)
             return bring_in(staged, destination, batch=None, write=False)
-        batch.calibration_set = calibration_set_to_fill(name=set_name, pool=pool, by=None)
+        batch.calibration_set = _stored(calibration_set_to_fill(name=set_name, pool=pool, by=None), None)
         return _bring_in_now(staged, batch, repair)
 
 
@@ -163,11 +175,10 @@ def calibration_set_named(name: str) -> CalibrationSet:
     return kept
 
 
-@transaction.atomic
 def calibration_set_to_fill(*, name: str, pool: Pool | None, by: User | None) -> CalibrationSet:
-    """Return the calibration set of that name, created where there is none; ``pool`` None shares a new one.
+    """Return the calibration set of that name; where there is none a new one, which the import's commit stores.
 
-    A set that belongs to another pool is refused.
+    ``pool`` None shares a new one. A set that belongs to another pool, or that the person may not change, is refused.
     """
     name = " ".join(name.split())
     if not name or len(name) > MAX_NAME_CHARACTERS:
@@ -176,14 +187,21 @@ def calibration_set_to_fill(*, name: str, pool: Pool | None, by: User | None) ->
         )
     kept = CalibrationSet.objects.filter(name__iexact=name).select_related("pool").first()
     if kept is None:
-        _check_may_change(pool, by)
-        kept = CalibrationSet.objects.create(name=name, pool=pool, created_by=by)
-        record_event("calibration_set.created", target=kept, by=by, pool=pool, name=name)
-        return kept
-    _check_may_change(kept.pool, by)
+        new = CalibrationSet(name=name, pool=pool, created_by=by)
+        policies.check_can_change_set(new, by)
+        return new
+    policies.check_can_change_set(kept, by)
     if pool is not None and kept.pool is not None and kept.pool != pool:
         raise Conflict(f"The calibration set “{kept}” belongs to another pool. Choose another name.", code="name_taken")
     return kept
+
+
+def _stored(calibration_set: CalibrationSet, by: User | None) -> CalibrationSet:
+    if calibration_set._state.adding:
+        calibration_set.save()
+        name, pool = calibration_set.name, calibration_set.pool
+        record_event("calibration_set.created", target=calibration_set, by=by, pool=pool, name=name)
+    return calibration_set
 
 
 def _preview(batch: ImportBatch, mapping: Mapping[str, str], repair: bool) -> None:
@@ -197,7 +215,7 @@ def _previewed_mapping(batch: ImportBatch) -> dict[str, str]:
 
 
 def _staged(path: Path, batch: ImportBatch, mapping: Mapping[str, str], repair: bool) -> StagedQuestions:
-    return _opened(path, batch.filename, mapping, repair, has_answers=batch.calibration_set is not None)
+    return _opened(path, batch.filename, mapping, repair, has_answers=batch.target_set is not None)
 
 
 def _opened(path: Path, name: str, mapping: Mapping[str, str], repair: bool, *, has_answers: bool) -> StagedQuestions:
@@ -206,8 +224,8 @@ def _opened(path: Path, name: str, mapping: Mapping[str, str], repair: bool, *, 
 
 
 def _destination(batch: ImportBatch) -> Destination:
-    if batch.calibration_set is not None:
-        return Destination.of_calibration_set(batch.calibration_set, _pool_of(batch))
+    if batch.target_set is not None:
+        return Destination.of_calibration_set(batch.calibration_set, batch.target_set.pool)
     return Destination.of_pool(batch.pool)
 
 
@@ -253,19 +271,14 @@ def _mark_committed(batch: ImportBatch, report: ImportReport, repair: bool, by: 
 
 
 def _pool_of(batch: ImportBatch) -> Pool | None:
-    return batch.pool if batch.calibration_set is None else batch.calibration_set.pool
+    return batch.pool if batch.target_set is None else batch.target_set.pool
 
 
 def _check_may_import(batch: ImportBatch, by: User | None) -> None:
-    _check_may_change(_pool_of(batch), by)
-
-
-def _check_may_change(pool: Pool | None, by: User | None) -> None:
-    """A pool, or what belongs to one, by its managers; what is shared, by those who may set up shared things."""
-    if pool is None:
-        policies.check_can_manage_shared(by)
-    else:
-        policies.check_can_manage(pool, by)
+    if batch.target_set is not None:
+        policies.check_can_change_set(batch.target_set, by)
+    elif batch.pool is not None:
+        policies.check_can_manage(batch.pool, by)
 
 
 def _check_previewed(batch: ImportBatch) -> None:

@@ -75,14 +75,14 @@ class CalibrationFileForm(FileForm):
     name = forms.CharField(
         label="Name of the calibration set",
         max_length=120,
-        help_text="A new name makes a new set; a known name adds to it.",
+        help_text="A new name makes a new set; a known name adds to it, and corrects answers under a known id.",
     )
     pool = forms.ModelChoiceField(
         label="For",
         queryset=Pool.objects.none(),
         required=False,
         empty_label="Every pool",
-        help_text="A set for every pool can be used by all managers.",
+        help_text="A set for every pool can be used by all managers, and changed by you and by staff.",
     )
     field_order = ["name", "pool", "file"]
 

@@ -9,6 +9,7 @@ from itertools import islice
 from types import TracebackType
 from typing import NamedTuple, Self
 
+from labeling.engine.answers import AnswerPolicy, read_as
 from labeling.engine.rows import QuestionFile, QuestionRow, RejectedRow, near_key, question_uid
 from labeling.imports.first_seen import FirstSeen
 from labeling.imports.report import ImportReport
@@ -93,12 +94,29 @@ class StagedQuestions:
     def _warn(self, row: QuestionRow, seen: FirstSeen) -> None:
         for warning in row.warnings:
             self.report.warnings.add(row.line, "row_warning", f"{warning[:1].upper()}{warning[1:]}")
+        if self.has_answers:
+            self._warn_of_unreadable(row)
         near = "\n".join(map(near_key, (row.text, *row.choices)))
         if (earlier := seen.line_of("near", near)) is not None:
             message = f"Nearly the same question as line {earlier}; both are kept."
             self.report.warnings.add(row.line, "nearly_equal", message, nearly_equal_to_line=earlier)
         else:
             seen.add("near", near, row.line)
+
+    def _warn_of_unreadable(self, row: QuestionRow) -> None:
+        """Say where a truth can hardly be found among a model's answers, which counts against the model."""
+        read = read_as(row.answer, kind=row.answer_kind, policy=AnswerPolicy())
+        if read.readable:
+            return
+        shown = row.answer if len(row.answer) <= 60 else f"{row.answer[:60]}…"
+        message = " ".join(
+            [
+                f"The answer “{shown}” cannot be read.",
+                *read.warnings,
+                "It is kept and counts, but hardly ever will an answer of the model be found equal to it.",
+            ]
+        )
+        self.report.warnings.add(row.line, "answer_unreadable", message)
 
 
 def conflict(line: int, answer: str, found: str) -> RejectedRow:

@@ -55,6 +55,8 @@ class ImportBatch(models.Model):
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     pool = models.ForeignKey("labeling.Pool", models.CASCADE, related_name="imports", null=True)
     calibration_set = models.ForeignKey(CalibrationSet, models.CASCADE, related_name="imports", null=True)
+    new_set = models.CharField(max_length=120, blank=True, help_text="Name of the calibration set that a commit makes.")
+    new_set_pool = models.ForeignKey("labeling.Pool", models.CASCADE, related_name="+", null=True)
     filename = models.CharField(max_length=255)
     stored_as = models.CharField(max_length=255, blank=True, help_text="Path below the media root while previewed.")
     sha256 = models.CharField(max_length=64)
@@ -73,10 +75,18 @@ class ImportBatch(models.Model):
         constraints = [
             models.CheckConstraint(
                 name="import_into_pool_xor_calibration_set",
-                condition=Q(pool__isnull=False, calibration_set__isnull=True)
-                | Q(pool__isnull=True, calibration_set__isnull=False),
+                condition=Q(pool__isnull=False, calibration_set__isnull=True, new_set="", new_set_pool__isnull=True)
+                | Q(pool__isnull=True, calibration_set__isnull=False, new_set="", new_set_pool__isnull=True)
+                | (Q(pool__isnull=True, calibration_set__isnull=True) & ~Q(new_set="")),
             )
         ]
+
+    @property
+    def target_set(self) -> CalibrationSet | None:
+        """The calibration set the file goes into; one that a commit would make is not stored yet."""
+        if not self.new_set:
+            return self.calibration_set
+        return CalibrationSet(name=self.new_set, pool=self.new_set_pool, created_by=self.created_by)
 
 
 class QuestionQuerySet(models.QuerySet["Question"]):

@@ -113,13 +113,15 @@ def managed_invitation(user: User, invitation_id: int) -> Invitation:
 
 def managed_import(user: User, import_id: UUID) -> ImportBatch:
     """An import into a pool that the person manages, or into a calibration set that they may change."""
-    batch = get_object_or_404(ImportBatch.objects.select_related("pool", "calibration_set__pool"), pk=import_id)
-    pool = batch.pool or (batch.calibration_set.pool if batch.calibration_set else None)
-    if pool is None:
-        policies.check_can_manage_shared(user)
-    elif not Pool.objects.visible_to(user).filter(pk=pool.pk).exists():
+    batches = ImportBatch.objects.select_related("pool", "calibration_set__pool", "new_set_pool")
+    batch = get_object_or_404(batches, pk=import_id)
+    into = batch.target_set
+    pool = batch.pool if into is None else into.pool
+    if pool is not None and not Pool.objects.visible_to(user).filter(pk=pool.pk).exists():
         raise Http404
-    else:
+    if into is not None:
+        policies.check_can_change_set(into, user)
+    elif pool is not None:
         policies.check_can_manage(pool, user)
     return batch
 

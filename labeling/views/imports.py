@@ -115,7 +115,7 @@ def _mapping_form(batch: ImportBatch, data: Any) -> MappingForm:
     return MappingForm(
         data,
         columns=batch.mapping["names"],
-        need_answer=batch.calibration_set_id is not None,
+        need_answer=batch.target_set is not None,
         initial={**columns, "repair": batch.mapping["repair"]},
     )
 

@@ -221,12 +221,12 @@ def seed() -> dict[str, Any]:
     rows = [
         json.dumps({"id": f"cal-{i:03}", "question": text, "answer": truth}) for i, (text, truth, _) in enumerate(known)
     ]
-    commit_import(
+    calibration = commit_import(
         batch=preview_import(
             file=ContentFile("\n".join(rows).encode()), filename="keys-2023.jsonl", calibration_set=calibration, by=mira
         ),
         by=mira,
-    )
+    ).calibration_set
     for each in [*Question.objects.filter(pool=pool), *calibration.items.all()]:
         _, truth, wrong = made[each.text]
         RecordedVotes.objects.create(

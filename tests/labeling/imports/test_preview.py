@@ -5,6 +5,7 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
+from labeling import policies
 from labeling.actions.imports import (
     calibration_set_to_fill,
     commit_import,
@@ -13,7 +14,7 @@ from labeling.actions.imports import (
     preview_import,
 )
 from labeling.errors import Conflict, EngineFailure, LabelingError, NotAllowed
-from labeling.models import AuditEvent, CalibrationItem, ImportBatch, Question
+from labeling.models import AuditEvent, CalibrationItem, CalibrationSet, ImportBatch, Question
 from tests import factories
 
 
@@ -171,16 +172,83 @@ def test_only_managers_import(pool, manager, annotator, outsider, upload):
 
 def test_a_calibration_set_shows_its_answers_before_they_are_sealed(pool, manager, upload):
     calibration_set = calibration_set_to_fill(name=" My  set ", pool=pool, by=manager)
-
     batch = preview_import(
         file=upload({"question": "a", "answer": 7, "kind": "number"}), filename="c.jsonl",
         calibration_set=calibration_set, by=manager,
     )  # fmt: skip
-    commit_import(batch=batch, by=manager)
+    batch = commit_import(batch=batch, by=manager)
 
     assert batch.sample == [{"line": 1, "uid": batch.sample[0]["uid"], "text": "a", "answer": "7", "kind": "number"}]
-    assert calibration_set == calibration_set_to_fill(name="my set", pool=None, by=manager)
+    assert batch.calibration_set == calibration_set_to_fill(name="my set", pool=None, by=manager)
     assert CalibrationItem.objects.get(calibration_set__name="My set").answer == "7"
+
+
+def test_a_preview_makes_no_calibration_set_and_a_discarded_one_leaves_none(pool, manager, upload):
+    def preview(name):
+        return preview_import(
+            file=upload({"question": "a", "answer": 7}), filename="c.jsonl", by=manager,
+            calibration_set=calibration_set_to_fill(name=name, pool=pool, by=manager),
+        )  # fmt: skip
+
+    dropped, kept, same = preview("Keys"), preview("Keys"), preview("KEYS")
+    assert not CalibrationSet.objects.exists()
+    discard_import(batch=dropped, by=manager)
+    assert not CalibrationSet.objects.exists()
+    assert not AuditEvent.objects.filter(action="calibration_set.created").exists()
+
+    made = commit_import(batch=kept, by=manager).calibration_set
+    assert (made.name, made.pool, made.created_by) == ("Keys", pool, manager)
+    assert commit_import(batch=same, by=manager).counts["unchanged"] == 1
+    assert CalibrationSet.objects.count() == 1
+
+
+def test_a_file_without_a_usable_row_makes_no_calibration_set(pool, manager, upload):
+    batch = preview_import(
+        file=upload({"question": "a"}), filename="c.jsonl", by=manager,
+        calibration_set=calibration_set_to_fill(name="Keys", pool=pool, by=manager),
+    )  # fmt: skip
+
+    with pytest.raises(Conflict, match="no calibration set was made"):
+        commit_import(batch=batch, by=manager)
+
+    assert not CalibrationSet.objects.exists()
+
+
+def test_only_who_made_a_shared_set_and_staff_change_its_truths(pool, manager, upload):
+    def corrected(answer, by):
+        into = calibration_set_to_fill(name="Shared", pool=None, by=by)
+        file = upload({"id": "q", "question": "a", "answer": answer})
+        batch = preview_import(file=file, filename="c.jsonl", calibration_set=into, by=by)
+        return commit_import(batch=batch, by=by)
+
+    other = factories.make_user()
+    factories.make_pool(manager=other)
+    batch = corrected(7, manager)
+
+    with pytest.raises(NotAllowed, match="used by every pool"):
+        corrected(8, other)
+    for act in (map_import, commit_import, discard_import):
+        with pytest.raises(NotAllowed):
+            act(batch=batch, by=other, **({"mapping": {}} if act is map_import else {}))
+    assert CalibrationItem.objects.get().answer == "7"
+    assert corrected(9, manager).counts["changed"] == 1
+    assert corrected(10, factories.make_user(is_staff=True)).counts["changed"] == 1
+    assert policies.can_manage_shared(other)
+
+
+def test_truths_that_cannot_be_read_are_named_and_count(pool, manager, upload):
+    answers = ["7", "I do not know, perhaps seven or so", "9" * 12_000, "1/0", "10^{10^{10}}", "Paris (France)"]
+    rows = [{"question": f"q{n}", "answer": answer} for n, answer in enumerate(answers)]
+
+    batch = preview_import(
+        file=upload(*rows), filename="c.jsonl", by=manager,
+        calibration_set=calibration_set_to_fill(name="Keys", pool=pool, by=manager),
+    )  # fmt: skip
+
+    warned = {row["line"]: row["message"] for row in batch.warnings if row["code"] == "answer_unreadable"}
+    assert sorted(warned) == [2, 3, 4, 5]
+    assert "divides by zero" in warned[4]
+    assert batch.counts["new"] == len(answers)
 
 
 def test_a_question_that_came_in_meanwhile_is_no_crash(pool, manager, upload, monkeypatch):
