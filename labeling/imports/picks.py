@@ -130,6 +130,7 @@ def _pick(row: Row, questions: Mapping[str, Question], report: ImportReport) -> 
         message = f"The pool has no question “{data['id']}”. Import the questions first."
         report.reject(RejectedRow(row.line, "unknown_question", message, data["id"]))
         return None
+    taken_by, chance = data.get("taken_by"), data.get("inclusion_probability")
     return Pick(
         question=question,
         rank=data["rank"],
@@ -139,7 +140,10 @@ def _pick(row: Row, questions: Mapping[str, Question], report: ImportReport) -> 
         prediction_set=data.get("prediction_set", []),
         tied_with=data.get("tied_with", 0),
         tie_break=str(data.get("tie_break_reason") or "")[:_MAX_TIE_BREAK],
-        taken_by="global_order" if data.get("taken_by") == "global_order" else "cluster",
+        taken_by=taken_by if taken_by in ("global_order", "joint", "control") else "cluster",
+        inclusion_probability=chance
+        if isinstance(chance, float) and taken_by == "control" and 0 < chance <= 1
+        else None,
     )
 
 

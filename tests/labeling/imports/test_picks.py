@@ -37,6 +37,19 @@ def test_picks_become_a_finished_run(command, write, pool, questions):
     assert first.prediction_set == [{"answer": "7", "frequency": 0.5}]
 
 
+def test_controls_keep_their_chance_of_being_drawn(command, write, pool, questions):
+    path = write(
+        pick("q1", 1, taken_by="joint", inclusion_probability=None),
+        pick("q2", 2, taken_by="control", inclusion_probability=0.25),
+        pick("q3", 3, taken_by=["odd"], inclusion_probability=7),
+    )
+
+    command("import_picks", path, "--pool", "Algebra")
+
+    taken = SelectionRun.objects.get().picks.order_by("rank").values_list("taken_by", "inclusion_probability")
+    assert list(taken) == [("joint", None), ("control", 0.25), ("cluster", None)]
+
+
 def test_the_report_gives_the_threshold_and_the_settings(command, write, pool, questions, tmp_path):
     report = tmp_path / "report.json"
     settings = {"preset_name": "paper", "budget": 1, "alpha": "0.2"}
