@@ -222,3 +222,27 @@ class RewardLogChanged(SelectorError):
             f"{path} was read up to byte {offset} before, and now {found}: it was cut or replaced. "
             "Put the old file back, or delete the checkpoint to count this file from its beginning."
         )
+
+
+class NoRewardsHeard(SelectorError):
+    """A training goes on, and its curriculum hears of no reward: it would be steered by nothing."""
+
+    code = "no_rewards_heard"
+
+    def __init__(self, *, path: str, n_proposed: int, n_unknown: int) -> None:
+        self.path, self.n_proposed, self.n_unknown = path, n_proposed, n_unknown
+        found = f"only {n_unknown} events of other questions" if n_unknown else "no event"
+        super().__init__(
+            f"After {n_proposed} proposals {path} holds {found}. Set ASSAY_REWARD_LOG={path} for the processes that "
+            "run the reward function, and keep the column uid in the training rows."
+        )
+
+
+class CurriculumUnreachable(SelectorError):
+    """The application that steers a training did not answer, or refused."""
+
+    code = "curriculum_unreachable"
+
+    def __init__(self, *, url: str, problem: str) -> None:
+        self.url, self.problem = url, problem
+        super().__init__(f"{url} did not give what was asked for: {problem}")
