@@ -184,8 +184,8 @@ def _compare(
     **settings: Any,
 ) -> dict[str, Any]:
     from selector.answers import Grader
+    from selector.commands import load_internals
     from selector.comparing.comparison import compare_strategies
-    from selector.internals import Internals
     from selector.state import State
     from selector.votes import read_votes
 
@@ -202,13 +202,13 @@ def _compare(
         min_readable=options.min_readable,
         seed=options.seed,
     )
-    internals = Internals.load(options.internals) if options.internals else None
     with ExitStack() as stack:
         state = stack.enter_context(State(options.state)) if options.state else None
         advance("reading votes", 0, 1)
         pool = read_votes(options.votes)
         calibration = read_votes(options.calibration_votes, calibration=True) if options.calibration_votes else []
         counts = {"n_outcomes": len(pool[0].outcome_answers), "n_probes": len(pool[0].probe_answers)}
+        internals = load_internals(options.internals, pool)
         embeddings, embedder = _embeddings(options, pool, state, advance)
         grader = stack.enter_context(Grader(verdicts=state.verdicts if state else None))
         found = compare_strategies(
