@@ -7,6 +7,7 @@ import random
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from benchmarks.lottery.pools import N_OUTCOMES, N_PROBES, Evidence, Pool
 from selector.config import SelectionConfig
@@ -25,7 +26,7 @@ class Arm:
     strategy: str = ""
     alpha: Mapping[str, str] | None = None  # by pool; the default where none is given
     uses_internals: bool = False
-    control: Callable[[float], bool] | None = None  # of the share of a question's rollouts that are right
+    control: Literal["lowest", "highest", ""] = ""  # draws from the questions with this share of right rollouts
     title: str = ""
 
 
@@ -34,8 +35,8 @@ ARMS: Mapping[str, Arm] = {
     "const": Arm("const", title="CONST, alpha .1"),
     "entropy": Arm("entropy", title="Entropy of the answers"),
     "shift": Arm("shift", uses_internals=True, title="SHIFT"),
-    "never_right": Arm(control=lambda share: share == 0, title="control: never right"),
-    "always_right": Arm(control=lambda share: share == 1, title="control: always right"),
+    "never_right": Arm(control="lowest", title="control: never right"),
+    "always_right": Arm(control="highest", title="control: always right"),
     "full": Arm("full", title="the whole pool"),
     "const_wide": Arm("const", alpha={"demo": "0.2", "mixed": "0.5"}, title="CONST, wider alpha"),
     "v1": Arm("v1", title="V1: random of each cluster"),
@@ -79,8 +80,7 @@ def choose(job: Job, evidence: Evidence, internals: Internals | None) -> list[st
     """Return the uids that the arm picks; the job's seed is the run's seed. Raises SelectorError."""
     arm = ARMS[job.arm]
     if arm.control:
-        fitting = sorted(uid for uid, share in evidence.right.items() if arm.control(share))
-        return random.Random(f"{job.arm} {job.seed}").sample(fitting, job.budget)
+        return draw_control(evidence.right, arm.control == "highest", job)
     config = SelectionConfig.preset(
         budget=job.budget,
         strategy=arm.strategy,
@@ -98,6 +98,13 @@ def choose(job: Job, evidence: Evidence, internals: Internals | None) -> list[st
         internals=internals if arm.uses_internals else None,
     )
     return [pick.uid for pick in result.picks]
+
+
+def draw_control(right: Mapping[str, float], highest: bool, job: Job) -> list[str]:
+    """Draw from the questions that are never right (or always): the 16 nearest to it where there are fewer."""
+    in_order = sorted(right, key=lambda uid: (-right[uid] if highest else right[uid], uid))
+    n_extreme = sum(share == (1 if highest else 0) for share in right.values())
+    return random.Random(f"{job.arm} {job.seed}").sample(in_order[: max(n_extreme, 2 * job.budget)], job.budget)
 
 
 class Picks:
