@@ -38,7 +38,11 @@ class Recipe:
 
 
 class QuickTrainer(trl.GRPOTrainer):
-    """TRL's trainer, whose completions are written by `selector.generation.decoding`: the same, in half the time."""
+    """TRL's trainer, in half the time: same loss, same steps.
+
+    Completions are written by `selector.generation.decoding`. Those of questions that were always or never right have
+    no advantage and so, without a KL term, no gradient: they are counted but not passed through the model again.
+    """
 
     def _generate_single_turn(
         self, prompt_ids: list[list[int]], images: Any, multimodal_fields: Any, num_generations: int, **_: Any
@@ -58,6 +62,20 @@ class QuickTrainer(trl.GRPOTrainer):
             )
         )
         return [written[row] for row in range(len(prompt_ids))], None
+
+    def _compute_loss(self, model: Any, inputs: Mapping[str, Any]) -> torch.Tensor:
+        if self.beta or self.loss_type != "dapo":  # dapo divides by the tokens of the whole batch
+            raise ValueError(
+                "QuickTrainer leaves completions out, which is exact for loss dapo without a KL term only."
+            )
+        advantages = inputs["advantages"]
+        kept = advantages.nonzero()[:, 0] if advantages.any() else torch.tensor([0])
+        rows = {
+            name: value[kept]
+            for name, value in inputs.items()
+            if isinstance(value, torch.Tensor) and value.ndim and len(value) == len(advantages)
+        }
+        return super()._compute_loss(model, {**inputs, **rows})
 
 
 def be_quiet() -> None:
