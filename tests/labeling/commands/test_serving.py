@@ -1,0 +1,42 @@
+"""What the demo starts ends with it, however it ends."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import psutil
+import pytest
+
+ROOT = Path(__file__).resolve().parents[3]
+SERVE = """
+import threading, django
+django.setup()
+from django.core.management import call_command
+from labeling.demo.serving import free_port, served
+call_command("migrate", verbosity=0)
+port = free_port()
+with served(port, with_worker=True):
+    print(port, flush=True)
+    threading.Event().wait()
+"""
+
+
+@pytest.mark.parametrize("end", [signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_stops_the_server_and_the_worker_and_frees_the_port(tmp_path, end):
+    environment = {**os.environ, "ASSAY_VAR": str(tmp_path), "DJANGO_SETTINGS_MODULE": "labeling.settings"}
+    environment.pop("DATABASE_URL", None)
+    demo = subprocess.Popen([sys.executable, "-c", SERVE], cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True)
+    port = int(demo.stdout.readline())
+    started = psutil.Process(demo.pid).children(recursive=True)
+    assert len(started) >= 2
+
+    demo.send_signal(end)
+
+    assert demo.wait(timeout=60) == 128 + end
+    demo.stdout.close()
+    assert not [each for each in started if each.is_running() and each.status() != psutil.STATUS_ZOMBIE]
+    with socket.socket() as probe:
+        assert probe.connect_ex(("127.0.0.1", port)) != 0
