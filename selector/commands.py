@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from selector.answers import Grader
 from selector.config import SelectionConfig
 from selector.conformal import THRESHOLDS
-from selector.diversity import PACKAGED_EMBEDDERS, embed, embedder_fingerprint, resolve_embedder
+from selector.diversity import PACKAGED_EMBEDDERS, check_embedder, embed, embedder_fingerprint
 from selector.errors import FingerprintMismatch, InvalidConfig, MissingEvidence, PoolTooSmall
 from selector.internals import Internals
 from selector.labeled import read_labeled
@@ -223,7 +223,9 @@ def _check_before_asking(
     if options.embeddings:
         load_embeddings(options.embeddings, n_pool, pool.numbers)
     elif options.embedder or Need.EMBEDDINGS in STRATEGIES[config.strategy].needs:
-        resolve_embedder(options.embedder or next(iter(PACKAGED_EMBEDDERS)))
+        check_embedder(options.embedder or next(iter(PACKAGED_EMBEDDERS)))
+    if config.n_clusters is not None and config.n_clusters > n_pool:
+        raise InvalidConfig("n_clusters", config.n_clusters, f"at most the number of questions, {n_pool}")
     load_internals(options.internals, [QuestionVotes(row.uid, (), ()) for row in pool.rows])
 
 

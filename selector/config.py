@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from fractions import Fraction
-from math import ceil
+from math import ceil, inf
 from types import MappingProxyType
 
 from selector.errors import InvalidConfig
@@ -41,6 +41,7 @@ PRESETS: Mapping[str, Mapping[str, object]] = MappingProxyType(
     }
 )
 
+MOST_SEED = 2**32 - 1  # what numpy and scikit-learn take
 LATER_SETTINGS: Mapping[str, object] = MappingProxyType({"per_cluster": None, "control_share": "0"})
 
 
@@ -84,7 +85,7 @@ class SelectionConfig:
         _check_whole("budget", self.budget, at_least=1)
         _check_whole("n_outcomes", self.n_outcomes, at_least=0)
         _check_whole("n_probes", self.n_probes, at_least=0)
-        _check_whole("seed", self.seed, at_least=0)
+        _check_whole("seed", self.seed, at_least=0, at_most=MOST_SEED)
         object.__setattr__(self, "control_share", _share_text(self.control_share))
         for name in ("n_clusters", "per_cluster"):
             if (value := getattr(self, name)) is not None:
@@ -165,7 +166,7 @@ def _share_text(share: object) -> str:
 
 def _decimal(value: object) -> Fraction | None:
     text = str(value).strip() if isinstance(value, str | int | float) and not isinstance(value, bool) else ""
-    is_decimal = re.fullmatch(r"\d*\.?\d+(e-?\d{1,2})?", text, re.ASCII | re.IGNORECASE)
+    is_decimal = re.fullmatch(r"\d{0,40}\.?\d{1,40}(e-?\d{1,2})?", text, re.ASCII | re.IGNORECASE)
     return Fraction(text) if is_decimal else None
 
 
@@ -188,6 +189,7 @@ def _number(name: str, value: object) -> float:
         raise InvalidConfig(name, value, "a number") from None
 
 
-def _check_whole(name: str, value: object, *, at_least: int) -> None:
-    if isinstance(value, bool) or not isinstance(value, int) or value < at_least:
-        raise InvalidConfig(name, value, f"a whole number from {at_least}")
+def _check_whole(name: str, value: object, *, at_least: int, at_most: float = inf) -> None:
+    if isinstance(value, bool) or not isinstance(value, int) or not at_least <= value <= at_most:
+        to = "" if at_most == inf else f" to {at_most}"
+        raise InvalidConfig(name, value, f"a whole number from {at_least}{to}")

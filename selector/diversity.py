@@ -38,6 +38,30 @@ def resolve_embedder(embedder: str) -> str:
     return str(Path(next(iter(spec.submodule_search_locations))) / directory)
 
 
+def check_embedder(embedder: str) -> None:
+    """Raise ModelNotFound unless there is such an embedder: packaged, in a directory, or on the model hub.
+
+    Of a model on the hub a file of settings is fetched, a few hundred bytes, and none where it is on this machine.
+    """
+    from huggingface_hub import hf_hub_download
+    from huggingface_hub.errors import EntryNotFoundError
+
+    name = resolve_embedder(embedder)
+    settings = ("modules.json", "config.json")  # of sentence-transformers, and of any other model
+    if Path(name).is_dir():
+        if not any((Path(name) / file).is_file() for file in settings):
+            raise ModelNotFound(model=embedder, where=name, reason=f"there is no {' and no '.join(settings)}")
+        return
+    try:
+        try:
+            hf_hub_download(name, settings[0])
+        except EntryNotFoundError:
+            hf_hub_download(name, settings[1])
+    except (OSError, ValueError) as error:
+        reason = str(error).splitlines()[0]
+        raise ModelNotFound(model=embedder, where="this machine or the model hub", reason=reason) from error
+
+
 def embedder_fingerprint(embedder: str) -> str:
     """Name what vectors depend on: the embedder's own name, or a hash of a local directory's weights and settings."""
     import hashlib

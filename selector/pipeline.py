@@ -426,16 +426,8 @@ def clusters_of(
     given = [question.cluster for question in votes]
     if not strategy.uses_clusters:
         return np.zeros(len(votes), np.intp), None, {"n": 1, "source": "none"}
-    if any(label is not None for label in given):
-        if None in given:
-            missing = votes[given.index(None)].uid
-            raise InvalidConfig("cluster", f"missing for question {missing}", "given for every question or for none")
+    if n := n_given_clusters({question.uid: question.cluster for question in votes}, config):
         labels = np.array(given, np.intp)
-        n = len(np.unique(labels))
-        if config.n_clusters not in (None, n):
-            raise InvalidConfig(
-                "n_clusters", config.n_clusters, f"left out: the questions bring {n} clusters of their own"
-            )
         distances = None if embeddings is None else distances_to_centres(embeddings, labels)
         return labels, distances, {"n": n, "source": "given"}
     if embeddings is None:
@@ -446,6 +438,25 @@ def clusters_of(
     in_given_order = config.ties == "file_order"
     labels, distances = cluster(embeddings, uids, n, config.seed, in_given_order=in_given_order)
     return labels, distances, {"n": n, "source": "embeddings"}
+
+
+def n_given_clusters(clusters: Mapping[str, int | None], config: SelectionConfig) -> int:
+    """Return how many clusters the questions bring, by uid; 0 where they bring none.
+
+    Raises InvalidConfig where some bring one and others do not, or where another number is asked for.
+    """
+    given = {label for label in clusters.values() if label is not None}
+    if not given:
+        if config.n_clusters is not None and config.n_clusters > len(clusters):
+            wanted = f"at most the number of questions, {len(clusters)}"
+            raise InvalidConfig("n_clusters", config.n_clusters, wanted)
+        return 0
+    if missing := next((uid for uid, label in clusters.items() if label is None), ""):
+        raise InvalidConfig("cluster", f"missing for question {missing}", "given for every question or for none")
+    if config.n_clusters not in (None, len(given)):
+        wanted = f"left out: the questions bring {len(given)} clusters of their own"
+        raise InvalidConfig("n_clusters", config.n_clusters, wanted)
+    return len(given)
 
 
 def ineligible_reasons(

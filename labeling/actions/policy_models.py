@@ -13,6 +13,7 @@ from labeling.engine.generation import engine_kinds, opened_model
 from labeling.errors import Conflict, LabelingError
 from labeling.models import PolicyModel, User
 
+MOST_TOKENS = 1_000_000
 KEY_VARIABLE = re.compile(r"[A-Z][A-Z0-9_]*_API_KEY")
 
 
@@ -101,5 +102,9 @@ def _check_fields(model: PolicyModel) -> None:
             raise LabelingError(
                 f"The {label} is {value}; it must be between {low:g} and {high:g}.", code="invalid_policy_model"
             )
-    if model.max_tokens < 1 or model.probe_max_tokens < 1:
-        raise LabelingError("Token limits must be at least 1.", code="invalid_policy_model")
+    for tokens in (model.max_tokens, model.probe_max_tokens):
+        if not 1 <= tokens <= MOST_TOKENS:
+            raise LabelingError(
+                f"Found a limit of {tokens:,} tokens; it must be between 1 and {MOST_TOKENS:,}.",
+                code="invalid_policy_model",
+            )

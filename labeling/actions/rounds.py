@@ -11,6 +11,8 @@ from labeling.audit import record_event
 from labeling.errors import Conflict, LabelingError
 from labeling.models import Budget, GoldAnswer, Guideline, Pool, Round, SelectionRun, Slot, User
 
+MOST_OVERLAP = 20
+
 
 @transaction.atomic
 def open_round(*, run: SelectionRun, budget: Budget, overlap: int = 1, by: User | None) -> Round:
@@ -22,9 +24,10 @@ def open_round(*, run: SelectionRun, budget: Budget, overlap: int = 1, by: User 
     policies.check_can_manage(run.pool, by)
     if budget.pool_id != run.pool_id:
         raise LabelingError(f"The budget {budget} belongs to another pool.", code="budget_of_another_pool")
-    if overlap < 1:
+    if not 1 <= overlap <= MOST_OVERLAP:
         raise LabelingError(
-            f"Found an overlap of {overlap}; a question needs at least one answer.", code="overlap_invalid"
+            f"Found an overlap of {overlap}; a question gets between 1 and {MOST_OVERLAP} answers.",
+            code="overlap_invalid",
         )
     if run.status != SelectionRun.Status.FINISHED:
         raise Conflict(

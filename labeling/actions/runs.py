@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, cast
 
 from django.db import transaction
@@ -17,16 +18,20 @@ from labeling.engine.selection import (
     check_embedder,
     config_as_json,
     fit_to_strategy,
+    n_given_clusters,
+    needs_budget,
     reads_answers,
     strategy_card,
 )
 from labeling.errors import EngineFailure, LabelingError
 from labeling.models import CalibrationSet, PolicyModel, Pool, RecordedVotes, SelectionRun, User
+from labeling.queries.runs import picks_gone_on_from, questions_chosen, questions_spoken_for, recorded_clusters
 
 DEFAULT_EMBEDDER = "minilm"
+MOST_QUESTIONS = 10**9
+MOST_ANSWERS = 10_000  # of each kind, to one question
 
 
-@transaction.atomic
 def create_run(
     *,
     pool: Pool,
@@ -48,9 +53,10 @@ def create_run(
     n_probes, n_clusters, per_cluster, control_share, seed, min_readable, ...); None leaves one as the preset has it.
     ``question_limit`` takes only that many questions of the pool, always the same ones. The picks of ``continues``, and
     of the runs that it went on from, count as labeled. ``by`` is None from the shell.
-    Refused before anything is asked of a model: settings without meaning, a pool smaller than the budget, a strategy
-    without what it needs, a calibration set too small for alpha, votes of pool and calibration set from different
-    settings.
+    Refused before anything is asked of a model: settings without meaning, fewer questions that may be picked than the
+    budget, a strategy without what it needs, an embedder that is not there, clusters that do not fit, a calibration set
+    too small for alpha, votes of pool and calibration set from different settings. An embedder on the model hub is
+    asked for; never call this inside a transaction.
     """
     policies.check_can_manage(pool, by)
     if policy_model is not None and generation_fingerprint:
@@ -67,9 +73,18 @@ def create_run(
         raise LabelingError(
             f"{continues} cannot be gone on from. Choose a finished run of this pool.", code="invalid_run"
         )
-    n_questions = pool.questions.count()
-    if question_limit is not None:
-        n_questions = min(n_questions, question_limit)
+    if question_limit is not None and not 1 <= question_limit <= MOST_QUESTIONS:
+        raise LabelingError(
+            f"Found {question_limit:,} questions to look at; it must be between 1 and {MOST_QUESTIONS:,}.",
+            code="invalid_run",
+        )
+    for name in ("n_outcomes", "n_probes"):
+        if (config.get(name) or 0) > MOST_ANSWERS:
+            raise LabelingError(
+                f"Found {config[name]:,} answers to each question; the most is {MOST_ANSWERS:,}.", code="invalid_run"
+            )
+    chosen = questions_chosen(pool, question_limit)
+    n_questions = len(chosen)
     asks_answers = policy_model is not None or bool(generation_fingerprint)
     settings = fit_to_strategy(
         config_as_json(budget=budget, **config),
@@ -87,28 +102,32 @@ def create_run(
     check_shows_internals(policy_model, settings)
     if calibration_set is not None and asks_answers and reads_answers(settings):
         check_calibration_size(calibration_set.items.count(), settings)
-    check_embedder(embedder)
-    brings_clusters = card.uses_clusters and (bool(generation_fingerprint) or not _lacks_clusters(pool))
+    if generation_fingerprint:
+        _check_recorded_votes(pool, calibration_set, generation_fingerprint)
+    brings_clusters = card.uses_clusters and _n_clusters(pool, chosen, generation_fingerprint, settings) > 0
     if card.needs_embeddings and not embedder and not brings_clusters:
         what = "picks from clusters, and the questions bring none" if card.uses_clusters else "makes its own clusters"
         raise LabelingError(
             f"The strategy “{card.key}” {what}. Name an embedder to make them with, or choose another strategy.",
             code="invalid_run",
         )
-    if generation_fingerprint:
-        _check_recorded_votes(pool, calibration_set, generation_fingerprint)
-    run = SelectionRun.objects.create(
-        pool=pool,
-        calibration_set=calibration_set if asks_answers else None,
-        continues=continues,
-        policy_model=policy_model,
-        generation_fingerprint=generation_fingerprint,
-        embedder=embedder,
-        question_limit=question_limit,
-        config=settings,
-        created_by=by,
-    )
-    record_event("run.created", target=run, by=by, pool=pool, config=settings)
+    if needs_budget(settings):
+        _check_enough_to_pick(pool, chosen, calibration_set if asks_answers else None, continues, settings)
+    if embedder:
+        check_embedder(embedder)
+    with transaction.atomic():
+        run = SelectionRun.objects.create(
+            pool=pool,
+            calibration_set=calibration_set if asks_answers else None,
+            continues=continues,
+            policy_model=policy_model,
+            generation_fingerprint=generation_fingerprint,
+            embedder=embedder,
+            question_limit=question_limit,
+            config=settings,
+            created_by=by,
+        )
+        record_event("run.created", target=run, by=by, pool=pool, config=settings)
     return run
 
 
@@ -149,8 +168,39 @@ def _check_sources(card: StrategyCard, *, has_answers: bool, has_calibration: bo
         )
 
 
-def _lacks_clusters(pool: Pool) -> bool:
-    return pool.questions.exclude(metadata__has_key="cluster").exists()
+def _n_clusters(
+    pool: Pool, chosen: list[tuple[str, str, object]], generation_fingerprint: str, settings: Mapping[str, object]
+) -> int:
+    """How many clusters the questions bring, in the file or in their recorded votes; 0 for none."""
+    recorded = recorded_clusters(pool, generation_fingerprint) if generation_fingerprint else None
+    clusters: dict[str, int | None] = {}
+    for uid, fingerprint, cluster in chosen:
+        if recorded is None or fingerprint in recorded:  # a question without votes is left out of the run
+            label = cluster if cluster is not None or recorded is None else recorded[fingerprint]
+            clusters[uid] = label if isinstance(label, int) and not isinstance(label, bool) else None
+    return n_given_clusters(clusters, settings)
+
+
+def _check_enough_to_pick(
+    pool: Pool,
+    chosen: list[tuple[str, str, object]],
+    calibration_set: CalibrationSet | None,
+    continues: SelectionRun | None,
+    settings: Mapping[str, object],
+) -> None:
+    """Raise where fewer questions than the budget are new: unlabeled, in no round, each once, with unknown answers."""
+    spoken_for = questions_spoken_for(pool).keys() | picks_gone_on_from(SelectionRun(continues=continues))
+    free = [fingerprint for uid, fingerprint, _ in chosen if uid not in spoken_for]
+    if settings["exclude_repeats"]:
+        items = None if calibration_set is None else calibration_set.items.values_list("fingerprint", flat=True)
+        free = list(set(free) - set(items or ()))
+    if len(free) < cast(int, settings["budget"]):
+        raise EngineFailure(
+            f"Of {len(chosen)} questions {len(free)} can be picked; the budget asks for {settings['budget']}. The "
+            "others are labeled, in a round, picked before, asked twice, or in the calibration set. Lower the budget "
+            "or add questions.",
+            code="pool_too_small",
+        )
 
 
 def _check_recorded_votes(pool: Pool, calibration_set: CalibrationSet | None, fingerprint: str) -> None:

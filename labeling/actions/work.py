@@ -30,7 +30,13 @@ def cancel(work: Work) -> bool:
 
 
 def retry(work: Work, **fields: Any) -> None:
-    """Queue failed or cancelled work again, with other fields changed. Raises Conflict for any other."""
+    """Queue failed or cancelled work again, with other fields changed. Raises Conflict for any other.
+
+    What failed for a reason that trying again cannot change is refused too.
+    """
+    if work.status == Status.FAILED and not work.may_be_retried:
+        name = _name(work)
+        raise Conflict(f"The {name} would fail the same way again: {work.error} Start a new {name} instead.")
     moved = (
         type(work)
         .objects.filter(pk=work.pk, status__in=[Status.FAILED, Status.CANCELLED])

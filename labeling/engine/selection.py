@@ -14,9 +14,11 @@ from numpy.typing import NDArray
 from labeling.engine.answers import grader, policy_of
 from labeling.engine.errors import translated_errors
 from labeling.models import Pick, Question, QuestionScore, SelectionRun
+from selector import diversity, pipeline
+from selector.config import MOST_SEED as MOST_SEED
 from selector.config import PRESETS, SelectionConfig
 from selector.conformal import THRESHOLDS
-from selector.diversity import embedder_fingerprint, project_2d, resolve_embedder
+from selector.diversity import embedder_fingerprint, project_2d
 from selector.internals import Internals
 from selector.pipeline import SelectionResult, run_selection
 from selector.strategies import STRATEGIES, Need
@@ -78,9 +80,20 @@ def check_calibration_size(n_items: int, config: Mapping[str, object]) -> None:
 
 
 def check_embedder(embedder: str) -> None:
-    """Raise EngineFailure when a packaged embedder is not installed."""
+    """Raise EngineFailure when there is no such embedder; one on the model hub is asked for, so in no transaction."""
     with translated_errors():
-        resolve_embedder(embedder)
+        diversity.check_embedder(embedder)
+
+
+def n_given_clusters(clusters: Mapping[str, int | None], config: Mapping[str, object]) -> int:
+    """Return how many clusters the questions bring, 0 for none. Raises EngineFailure where they do not fit."""
+    with translated_errors():
+        return pipeline.n_given_clusters(clusters, SelectionConfig.from_json(config))
+
+
+def needs_budget(config: Mapping[str, object]) -> bool:
+    """Whether the strategy takes as many questions as the budget says, not all there are."""
+    return STRATEGIES[str(config["strategy"])].needs_budget
 
 
 def needs_clusters(config: Mapping[str, object]) -> bool:

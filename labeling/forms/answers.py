@@ -4,16 +4,20 @@ from typing import Any
 
 from django import forms
 
+from labeling.actions.answers import MOST_ANSWER_CHARACTERS, MOST_NOTE_CHARACTERS
 from labeling.models import Export, UnanswerableReason
 
 
 class AnswerForm(forms.Form):
     """One person's answer to one question."""
 
-    answer = forms.CharField(label="Your answer", max_length=20_000, strip=True)
+    answer = forms.CharField(label="Your answer", max_length=MOST_ANSWER_CHARACTERS, strip=True)
     unsure = forms.BooleanField(label="I am not sure of this answer", required=False)
     note = forms.CharField(
-        label="Note for the adjudicator", required=False, max_length=5000, widget=forms.Textarea(attrs={"rows": 3})
+        label="Note for the adjudicator",
+        required=False,
+        max_length=MOST_NOTE_CHARACTERS,
+        widget=forms.Textarea(attrs={"rows": 3}),
     )
     confirm_unreadable = forms.BooleanField(label="Submit it as it is", required=False)
     idempotency_key = forms.UUIDField(widget=forms.HiddenInput)
@@ -34,15 +38,18 @@ class AnswerForm(forms.Form):
 class DraftForm(forms.Form):
     """What has been typed so far; anything may be missing."""
 
-    answer = forms.CharField(required=False, max_length=20_000, strip=False)
+    answer = forms.CharField(required=False, max_length=MOST_ANSWER_CHARACTERS, strip=False)
     unsure = forms.BooleanField(required=False)
-    note = forms.CharField(required=False, max_length=5000, strip=False)
+    note = forms.CharField(required=False, max_length=MOST_NOTE_CHARACTERS, strip=False)
 
 
 class UnanswerableForm(forms.Form):
     reason = forms.ChoiceField(label="Why", choices=[("", "Choose a reason"), *UnanswerableReason.choices])
     note = forms.CharField(
-        label="What is wrong with it", required=False, max_length=5000, widget=forms.Textarea(attrs={"rows": 2})
+        label="What is wrong with it",
+        required=False,
+        max_length=MOST_NOTE_CHARACTERS,
+        widget=forms.Textarea(attrs={"rows": 2}),
     )
     idempotency_key = forms.UUIDField(widget=forms.HiddenInput)
 
@@ -56,7 +63,7 @@ class DecisionForm(forms.Form):
     answer = forms.CharField(
         label="Another answer",
         required=False,
-        max_length=20_000,
+        max_length=MOST_ANSWER_CHARACTERS,
         widget=forms.TextInput(attrs={"aria-label": "Another answer", "autocomplete": "off"}),
     )
     reason = forms.ChoiceField(
@@ -65,7 +72,9 @@ class DecisionForm(forms.Form):
         choices=[("", "Choose a reason"), *UnanswerableReason.choices],
         widget=forms.Select(attrs={"aria-label": "Why it cannot be answered"}),
     )
-    note = forms.CharField(label="Note", required=False, max_length=5000, widget=forms.Textarea(attrs={"rows": 3}))
+    note = forms.CharField(
+        label="Note", required=False, max_length=MOST_NOTE_CHARACTERS, widget=forms.Textarea(attrs={"rows": 3})
+    )
     confirm_unreadable = forms.BooleanField(label="Decide for it as it is", required=False)
     idempotency_key = forms.UUIDField(widget=forms.HiddenInput)
 

@@ -4,6 +4,7 @@ from typing import Any, cast
 
 from django import forms
 
+from labeling.actions.runs import MOST_QUESTIONS
 from labeling.models import Pool, SelectionRun
 
 
@@ -23,7 +24,11 @@ class ComparisonForm(forms.Form):
         help_text="Its answers, threshold and settings are used; no model is asked anything.",
     )
     budget = forms.IntegerField(
-        label="Questions to pick", initial=8, min_value=1, help_text="Each strategy picks this many."
+        label="Questions to pick",
+        initial=8,
+        min_value=1,
+        max_value=MOST_QUESTIONS,
+        help_text="Each strategy picks this many.",
     )
     n_bootstrap = forms.IntegerField(
         label="Resamplings",

@@ -29,6 +29,7 @@ class JoinForm(forms.Form):
     password = forms.CharField(
         label="Password",
         strip=False,
+        max_length=1000,
         help_text="At least 8 characters, not a common word and not only digits.",
         widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
     )

@@ -13,6 +13,7 @@ class PoolForm(forms.Form):
     description = forms.CharField(
         label="Description",
         required=False,
+        max_length=10_000,
         widget=forms.Textarea(attrs={"rows": 2}),
         help_text="What these questions are and where they come from.",
     )
@@ -37,6 +38,7 @@ class PoolForm(forms.Form):
     tolerance = forms.CharField(
         label="Numbers may differ by",
         initial="0",
+        max_length=40,
         help_text="Relative, as a decimal: 0 is exact, 0.001 is one part in a thousand.",
     )
     case = forms.ChoiceField(

@@ -6,7 +6,11 @@ from typing import Any, cast
 from django import forms
 from django.db.models import Q, QuerySet
 
-from labeling.engine.selection import StrategyCard
+from labeling.actions.budgets import MOST_UNITS
+from labeling.actions.policy_models import MOST_TOKENS
+from labeling.actions.rounds import MOST_OVERLAP
+from labeling.actions.runs import MOST_ANSWERS, MOST_QUESTIONS
+from labeling.engine.selection import MOST_SEED, StrategyCard
 from labeling.models import Budget, CalibrationSet, PolicyModel, Pool, SelectionRun
 
 
@@ -43,11 +47,12 @@ class PolicyModelForm(forms.Form):
     top_p = forms.FloatField(
         label="Top-p", required=False, min_value=0, max_value=1, help_text="Empty: as recommended, else 1."
     )
-    max_tokens = forms.IntegerField(label="Longest answer, in tokens", initial=2048, min_value=1)
+    max_tokens = forms.IntegerField(label="Longest answer, in tokens", initial=2048, min_value=1, max_value=MOST_TOKENS)
     probe_max_tokens = forms.IntegerField(
         label="Longest forced answer, in tokens",
         initial=64,
         min_value=1,
+        max_value=MOST_TOKENS,
         help_text="A probe cuts a chain of thought and asks for the answer at once.",
     )
     check = forms.BooleanField(
@@ -78,24 +83,28 @@ class RunForm(forms.Form):
         label="Questions to pick",
         initial=8,
         min_value=1,
+        max_value=MOST_QUESTIONS,
         help_text="A handful is enough for GRPO; each is answered by people.",
     )
     alpha = forms.CharField(
         label="Alpha, the miscoverage level",
         initial="0.1",
+        max_length=40,
         help_text="A share 1 − alpha of prediction sets holds the true answer. 0.1 is usual; a weak model needs more.",
     )
     question_limit = forms.IntegerField(
         label="Look at only so many questions",
         required=False,
         min_value=1,
+        max_value=MOST_QUESTIONS,
         help_text="For a first try. Empty: the whole pool.",
     )
-    n_outcomes = forms.IntegerField(label="Full answers per question", initial=20, min_value=0)
+    n_outcomes = forms.IntegerField(label="Full answers per question", initial=20, min_value=0, max_value=MOST_ANSWERS)
     n_probes = forms.IntegerField(
         label="Probes per question",
         initial=20,
         min_value=0,
+        max_value=MOST_ANSWERS,
         help_text="One chain of thought is cut at this many places and an answer is forced at each.",
     )
     continues = RunChoiceField(
@@ -109,12 +118,14 @@ class RunForm(forms.Form):
         label="Share of random controls",
         required=False,
         initial="0",
+        max_length=40,
         help_text="From 0 to 1, rounded up: drawn uniformly, so that their labels speak for the pool.",
     )
     per_cluster = forms.IntegerField(
         label="Picks from each cluster",
         required=False,
         min_value=1,
+        max_value=MOST_QUESTIONS,
         help_text="Empty: as the strategy has it. More than one makes fewer clusters.",
     )
     strategy = forms.ChoiceField(label="Strategy", widget=forms.RadioSelect)
@@ -124,7 +135,11 @@ class RunForm(forms.Form):
     )
     lam = forms.FloatField(label="Lambda, the weight of entropy", initial=0.02, min_value=0)
     n_clusters = forms.IntegerField(
-        label="Clusters", required=False, min_value=1, help_text="Empty: one for each pick."
+        label="Clusters",
+        required=False,
+        min_value=1,
+        max_value=MOST_QUESTIONS,
+        help_text="Empty: one for each pick.",
     )
     min_readable = forms.FloatField(
         label="Share of answers that must be readable",
@@ -136,10 +151,15 @@ class RunForm(forms.Form):
     embedder = forms.CharField(
         label="Embedding model",
         required=False,
+        max_length=300,
         help_text="Finds questions that are alike. Empty where clusters are given in the file.",
     )
     seed = forms.IntegerField(
-        label="Seed", initial=0, min_value=0, help_text="The same seed and data pick the same questions."
+        label="Seed",
+        initial=0,
+        min_value=0,
+        max_value=MOST_SEED,
+        help_text="The same seed and data pick the same questions.",
     )
 
     FRONT = ("answers_from", "calibration_set", "budget", "alpha", "question_limit", "continues")
@@ -194,7 +214,7 @@ class BudgetForm(forms.Form):
     units = forms.IntegerField(
         label="Human answers",
         min_value=1,
-        max_value=1_000_000,
+        max_value=MOST_UNITS,
         help_text="One unit is one answer by one person. A disagreement costs one more, for its adjudication.",
     )
 
@@ -202,8 +222,8 @@ class BudgetForm(forms.Form):
 class UnitsForm(forms.Form):
     """More units for a budget, of which the person saw ``granted_before``."""
 
-    units = forms.IntegerField(min_value=1, max_value=1_000_000)
-    granted_before = forms.IntegerField(min_value=0)
+    units = forms.IntegerField(min_value=1, max_value=MOST_UNITS)
+    granted_before = forms.IntegerField(min_value=0, max_value=MOST_UNITS * 1000)
 
 
 class RoundForm(forms.Form):
@@ -212,7 +232,7 @@ class RoundForm(forms.Form):
         label="Answers per question",
         initial=2,
         min_value=1,
-        max_value=20,
+        max_value=MOST_OVERLAP,
         help_text="With two, mistakes show as disagreements. One wrong label of 8 is an eighth of the dataset.",
     )
 

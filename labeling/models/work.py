@@ -41,6 +41,8 @@ class Work(models.Model):
         Status.FINISHED: set(),
     }
 
+    FINAL_ERRORS = {"invalid_config", "missing_evidence", "uneven_votes"}  # the same settings meet them again
+
     status = models.CharField(max_length=20, choices=Status.choices, default=Status.QUEUED)
     stage = models.CharField(max_length=40, blank=True)
     stages = models.JSONField(
@@ -63,6 +65,11 @@ class Work(models.Model):
     class Meta:
         abstract = True
         ordering = ["-created_at", "-id"]
+
+    @property
+    def may_be_retried(self) -> bool:
+        """Whether trying again can end otherwise: it was cancelled, or failed for a reason that may pass."""
+        return self.status in {self.Status.FAILED, self.Status.CANCELLED} and self.error_code not in self.FINAL_ERRORS
 
 
 def lease_constraints(name: str) -> list[CheckConstraint]:

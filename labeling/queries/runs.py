@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -150,6 +151,26 @@ def picks_gone_on_from(run: SelectionRun) -> set[str]:
         uids |= set(earlier.picks.values_list("question__uid", flat=True))
         earlier = earlier.continues
     return uids
+
+
+def questions_chosen(pool: Pool, limit: int | None) -> list[tuple[str, str, object]]:
+    """The uid, fingerprint and cluster in the metadata of a run's questions, in the order they came in.
+
+    Under a limit always the same ones, whatever that order was.
+    """
+    found = pool.questions.order_by("pk").values_list("uid", "fingerprint", "metadata__cluster")
+    if limit is None:
+        return list(found)
+    kept = set(sorted((row[0] for row in found), key=lambda uid: hashlib.sha256(uid.encode()).digest())[:limit])
+    return [row for row in found if row[0] in kept]
+
+
+def recorded_clusters(pool: Pool, generation_fingerprint: str) -> dict[str, object]:
+    """The clusters in the votes recorded for the pool's questions, by question fingerprint; None where one has none."""
+    recorded = RecordedVotes.objects.filter(
+        generation_fingerprint=generation_fingerprint, question_fingerprint__in=pool.questions.values("fingerprint")
+    )
+    return dict(recorded.values_list("question_fingerprint", "votes__cluster"))
 
 
 def runs_to_go_on_from(pool: Pool) -> QuerySet[SelectionRun]:

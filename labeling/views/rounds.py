@@ -6,7 +6,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from labeling import policies
 from labeling.actions import rounds as actions
-from labeling.actions.budgets import add_units, grant_budget
+from labeling.actions.budgets import MOST_UNITS, add_units, grant_budget
 from labeling.errors import LabelingError
 from labeling.forms import BudgetForm, RoundForm, RoundStatusForm, UnitsForm
 from labeling.models import Round, Slot
@@ -43,7 +43,9 @@ def budget_add(request: HtmxHttpRequest, budget_id: int) -> HttpResponse:
     budget = managed_budget(request.user, budget_id)
     form = UnitsForm(request.POST)
     if not form.is_valid():
-        raise LabelingError("Say how many units to add: a whole number, at least 1.", code="units_invalid")
+        raise LabelingError(
+            f"Say how many units to add: a whole number between 1 and {MOST_UNITS:,}.", code="units_invalid"
+        )
     add_units(budget=budget, by=request.user, **form.cleaned_data)
     say(request, f"{budget} has {form.cleaned_data['units']} more units.")
     return redirect(request, "budget-new", pool_slug=budget.pool.slug)

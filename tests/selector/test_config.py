@@ -53,8 +53,8 @@ def test_every_setting_changes_the_fingerprint():
     [
         ("budget", 0), ("budget", True), ("budget", "8"), ("alpha", "0"), ("alpha", "1"), ("alpha", "1/3"),
         ("alpha", "nan"), ("alpha", "-0.1"), ("alpha", True), ("lam", -1), ("lam", float("nan")), ("lam", "x"),
-        ("n_outcomes", -1), ("n_clusters", 0), ("seed", -1), ("min_readable", 1.5), ("strategy", "best"),
-        ("unread", "kept"), ("quantile", "numpy"), ("preset_name", "mine"), ("colour", "red"),
+        ("n_outcomes", -1), ("n_clusters", 0), ("seed", -1), ("seed", 2**32), ("min_readable", 1.5),
+        ("strategy", "best"), ("unread", "kept"), ("quantile", "numpy"), ("preset_name", "mine"), ("colour", "red"),
     ],
 )  # fmt: skip
 def test_a_setting_that_means_nothing_is_named(setting, value):

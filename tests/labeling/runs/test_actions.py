@@ -7,7 +7,7 @@ from django.utils import timezone
 
 from labeling.actions.runs import cancel_run, create_run, retry_run
 from labeling.errors import Conflict, EngineFailure, LabelingError, NotAllowed
-from labeling.models import AuditEvent, SelectionRun
+from labeling.models import AuditEvent, RecordedVotes, SelectionRun
 from labeling.runs.lease import claim
 from tests import factories
 
@@ -41,6 +41,11 @@ def test_nobody_else_does(new_run, scripted_model, annotator, outsider):
         ({"alpha": "0.05"}, "calibration_set_too_small", "needs at least 19"),
         ({"alpha": "1.5"}, "invalid_config", "alpha"),
         ({"strategy": "best"}, "invalid_config", "strategy"),
+        ({"seed": 2**32}, "invalid_config", "4294967295"),
+        ({"question_limit": 0}, "invalid_run", "between 1 and"),
+        ({"question_limit": 10**30}, "invalid_run", "between 1 and"),
+        ({"n_clusters": 5}, "invalid_config", "bring 3 clusters"),
+        ({"embedder": "no-such/embedder-of-anybody"}, "model_not_found", "no-such/embedder-of-anybody"),
         ({"embedder": ""}, "invalid_run", "Name an embedder"),
         ({"generation_fingerprint": "both"}, "invalid_run", "either a policy model or recorded votes"),
     ],
@@ -57,6 +62,36 @@ def test_what_cannot_work_is_refused_before_anything_is_queued(
     assert refused.value.code == code
     assert words in refused.value.message
     assert not SelectionRun.objects.exists()
+
+
+def test_questions_that_cannot_be_picked_do_not_count_towards_the_budget(new_run, scripted_model, filled_pool):
+    known = filled_pool.questions.first()
+    labeled = factories.make_calibration_set(n_items=11)
+    factories.make_calibration_item(calibration_set=labeled, text=known.text, fingerprint=known.fingerprint)
+    run = factories.make_run(pool=filled_pool, questions=list(filled_pool.questions.all()[1:5]))
+    factories.make_round(run=run)
+
+    with pytest.raises(EngineFailure, match="Of 12 questions 7 can be picked; the budget asks for 8"):
+        new_run(policy_model=scripted_model(), budget=8, calibration_set=labeled)
+    assert new_run(policy_model=scripted_model(), budget=7, calibration_set=labeled).pk
+
+
+def test_recorded_votes_without_clusters_need_an_embedder(new_run, filled_pool, calibration_set):
+    filled_pool.questions.update(metadata={})
+    rows = [*filled_pool.questions.all(), *calibration_set.items.all()]
+    for row in rows:
+        votes = {"id": row.uid, "outcome_answers": ["1"], "probe_answers": ["1"]}
+        RecordedVotes.objects.create(
+            question_fingerprint=row.fingerprint, question_uid=row.uid, generation_fingerprint="gpu", votes=votes
+        )
+
+    with pytest.raises(LabelingError, match="Name an embedder"):
+        new_run(generation_fingerprint="gpu")
+
+    for recorded in RecordedVotes.objects.all():
+        recorded.votes["cluster"] = recorded.pk % 3
+        recorded.save()
+    assert new_run(generation_fingerprint="gpu").pk
 
 
 def test_another_pools_calibration_set_is_refused(new_run, scripted_model):
@@ -119,6 +154,17 @@ def test_only_failed_and_cancelled_runs_are_retried_and_only_once(run, manager):
     retry_run(run, by=manager)
 
     with pytest.raises(Conflict):
+        retry_run(run, by=manager)
+
+
+def test_what_would_fail_the_same_way_is_not_retried(run, manager):
+    SelectionRun.objects.filter(pk=run.pk).update(
+        status=Status.FAILED, error_code="invalid_config", error="seed is too large."
+    )
+    run.refresh_from_db()
+
+    assert not run.may_be_retried
+    with pytest.raises(Conflict, match=r"seed is too large\. Start a new run instead"):
         retry_run(run, by=manager)
 
 

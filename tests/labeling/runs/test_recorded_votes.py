@@ -77,7 +77,7 @@ def test_questions_without_votes_are_set_aside_by_name(recorded):
 
 def test_votes_that_differ_in_number_are_refused(recorded):
     pool, calibration_set = recorded
-    record(factories.make_question(pool=pool, uid="uneven"), ["1"], ["1", "2"])
+    record(factories.make_question(pool=pool, uid="uneven", metadata={"cluster": 0}), ["1"], ["1", "2"])
 
     run = run_to_its_end(
         create_run(
