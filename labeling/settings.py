@@ -203,7 +203,7 @@ REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": ["labeling.api.authentication.TokenAuthentication"],
     "DEFAULT_PERMISSION_CLASSES": ["labeling.api.authentication.HasScope"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
-    "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
+    "DEFAULT_PARSER_CLASSES": ["labeling.api.parsing.LimitedJSONParser"],
     "EXCEPTION_HANDLER": "labeling.api.errors.error_response",
 }
 

@@ -95,12 +95,18 @@ def create_curriculum(
 def propose(*, curriculum: Curriculum, k: int, by: User | None, idempotency_key: str = "") -> Proposal:
     """Choose k different questions to roll out now; a key that was used before gets the same questions again.
 
-    Raises EngineFailure when there are no k questions.
+    Raises EngineFailure when there are no k questions, and Conflict where the key asked for another number before.
     """
     policies.check_can_manage(curriculum.pool, by)
     locked = _locked(curriculum)
     if idempotency_key:
         earlier = Proposal.objects.filter(curriculum=locked, idempotency_key=idempotency_key).first()
+        if earlier is not None and len(earlier.uids) != k:
+            raise Conflict(
+                f"The key {idempotency_key!r} has been used to ask for {len(earlier.uids)} questions, and now for {k}. "
+                "Use a new key for each proposal, and the same key only to ask for the same again.",
+                code="key_reused",
+            )
         if earlier is not None:
             return earlier
     opened = open_curriculum(locked)

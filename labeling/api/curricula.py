@@ -10,6 +10,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from labeling import policies
 from labeling.actions import curricula as actions
 from labeling.api.authentication import HasScope
 from labeling.models import ApiToken, Curriculum
@@ -43,8 +44,11 @@ class CurriculumView(APIView):
     scope = ApiToken.Scope.CURRICULUM
 
     def curriculum(self, request: Request, curriculum_id: int) -> Curriculum:
-        of_the_tokens_pool = Curriculum.objects.filter(pool=request.auth.pool)
-        return get_object_or_404(of_the_tokens_pool.select_related("pool", "snapshot"), pk=curriculum_id)
+        """Load it without what is large: who changes it loads that under a lock."""
+        of_the_tokens_pool = Curriculum.objects.filter(pool=request.auth.pool).defer("state", "prior", "snapshot__rows")
+        curriculum = get_object_or_404(of_the_tokens_pool.select_related("pool", "snapshot"), pk=curriculum_id)
+        policies.check_can_manage(curriculum.pool, request.user)
+        return curriculum
 
 
 class CurriculumDetail(CurriculumView):

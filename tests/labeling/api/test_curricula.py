@@ -43,6 +43,16 @@ def test_the_same_key_gets_the_same_questions_again(trainer, curriculum):
     assert curriculum.proposals.count() == 1
 
 
+def test_a_key_that_was_used_for_another_number_is_a_conflict(trainer, curriculum):
+    post(trainer, curriculum, "propose", {"k": 3, "idempotency_key": "step 7"})
+
+    response = post(trainer, curriculum, "propose", {"k": 4, "idempotency_key": "step 7"})
+
+    assert response.status_code == 409
+    assert response.json()["error"]["code"] == "key_reused"
+    assert curriculum.proposals.count() == 1
+
+
 def test_more_questions_than_there_are_is_an_error_with_the_number(trainer, curriculum):
     response = post(trainer, curriculum, "propose", {"k": 7})
 
@@ -56,6 +66,25 @@ def test_rewards_move_the_beliefs(trainer, curriculum):
 
     assert response.json() == {"accepted": 1, "repeated": 0, "rejected": []}
     assert beliefs_of(curriculum) == {"u0": [3.0, 2.0, 3, 0]}
+
+
+@pytest.mark.parametrize("reward", ["nan", "Infinity", "-inf"])
+def test_a_reward_that_no_database_can_keep_is_rejected(trainer, curriculum, reward):
+    response = post(trainer, curriculum, "rewards", {"events": [an_event(rewards=[1, reward])]})
+
+    assert response.status_code == 422
+    assert RewardEvent.objects.count() == 0
+
+
+def test_a_body_that_is_too_large_is_refused_with_its_size(trainer, curriculum, monkeypatch):
+    monkeypatch.setattr("labeling.api.parsing.MOST_BYTES", 100)
+
+    response = post(trainer, curriculum, "rewards", {"events": [an_event(str(n)) for n in range(10)]})
+
+    assert response.status_code == 413
+    assert response.json()["error"]["code"] == "too_large"
+    assert "fewer events" in response.json()["error"]["message"]
+    assert RewardEvent.objects.count() == 0
 
 
 def test_a_report_that_is_sent_twice_counts_once(trainer, curriculum):
@@ -201,6 +230,7 @@ def test_a_token_does_not_outlive_its_owners_role(trainer, curriculum, manager):
     Membership.objects.filter(user=manager).delete()
 
     assert post(trainer, curriculum, "propose", {"k": 1}).status_code == 403
+    assert trainer.get(reverse("api-curriculum", args=[curriculum.pk])).status_code == 403
 
 
 def test_a_token_of_another_pool_finds_nothing(curriculum):
