@@ -320,8 +320,9 @@ def side_by_side(comparison: Comparison, first: str, second: str) -> SideBySide 
     picks = {strategy["key"]: strategy["picks"] for strategy in result["strategies"] if strategy["picks"] is not None}
     if first not in picks or second not in picks:
         return None
-    both = [uid for uid in picks[first] if uid in set(picks[second])]
-    alone = [[uid for uid in picks[key] if uid not in set(both)] for key in (first, second)]
+    shared = set(picks[first]) & set(picks[second])
+    both = [uid for uid in picks[first] if uid in shared]
+    alone = [[uid for uid in picks[key] if uid not in shared] for key in (first, second)]
     shown = [uids[:MOST_SHOWN] for uids in (both, *alone)]
     questions = Question.objects.in_pool(comparison.run.pool).filter(uid__in={uid for uids in shown for uid in uids})
     found = {question.uid: question for question in questions}

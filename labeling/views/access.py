@@ -52,9 +52,9 @@ def managed_run(user: User, run_id: int) -> SelectionRun:
 def managed_comparison(user: User, comparison_id: int) -> Comparison:
     """A comparison on a run of a pool that the person manages."""
     comparison = get_object_or_404(
-        Comparison.objects.select_related(
-            "run__pool", "run__calibration_set", "run__policy_model", "created_by"
-        ).filter(run__pool__in=Pool.objects.visible_to(user)),
+        Comparison.objects.select_related("run__pool", "run__policy_model", "created_by")
+        .defer("traceback", "run__report", "run__traceback")
+        .filter(run__pool__in=Pool.objects.visible_to(user)),
         pk=comparison_id,
     )
     policies.check_can_manage(comparison.run.pool, user)
@@ -141,7 +141,9 @@ def managed_calibration_set(user: User, set_id: int) -> CalibrationSet:
 def managed_curriculum(user: User, curriculum_id: int) -> Curriculum:
     """A curriculum of a pool that the person manages."""
     curriculum = get_object_or_404(
-        Curriculum.objects.select_related("pool", "snapshot").filter(pool__in=Pool.objects.visible_to(user)),
+        Curriculum.objects.select_related("pool", "snapshot")
+        .defer("state")
+        .filter(pool__in=Pool.objects.visible_to(user)),
         pk=curriculum_id,
     )
     policies.check_can_manage(curriculum.pool, user)
