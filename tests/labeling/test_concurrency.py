@@ -11,13 +11,14 @@ import psycopg
 import pytest
 
 from tests.conftest import ROOT, skip_or_fail
+from tests.labeling.race_rewards import N_EVENTS, N_IN_ONE_REQUEST, N_PROCESSES, N_REWARDS
 
 N_SLOTS = 200
 
 
-def race(database_url: str, *, overlap: int, var) -> dict:
+def race(database_url: str, *arguments: object, var, module: str = "race") -> dict:
     finished = subprocess.run(
-        [sys.executable, "-m", "tests.labeling.race", str(N_SLOTS), str(overlap)],
+        [sys.executable, "-m", f"tests.labeling.{module}", *map(str, arguments)],
         cwd=ROOT,
         env={**os.environ, "DATABASE_URL": database_url, "ASSAY_VAR": str(var), "ASSAY_DEBUG": "1"},
         capture_output=True,
@@ -60,7 +61,7 @@ def check(found: dict, *, overlap: int) -> None:
 
 @pytest.mark.parametrize("overlap", [1, 2])
 def test_nobody_gets_anothers_slot_on_sqlite(tmp_path, overlap):
-    found = race(f"sqlite:///{tmp_path / 'race.sqlite3'}", overlap=overlap, var=tmp_path)
+    found = race(f"sqlite:///{tmp_path / 'race.sqlite3'}", N_SLOTS, overlap, var=tmp_path)
 
     check(found, overlap=overlap)
 
@@ -68,6 +69,25 @@ def test_nobody_gets_anothers_slot_on_sqlite(tmp_path, overlap):
 @pytest.mark.engines
 @pytest.mark.parametrize("overlap", [1, 2])
 def test_nobody_gets_anothers_slot_on_postgresql(tmp_path, overlap, postgres_url):
-    found = race(postgres_url, overlap=overlap, var=tmp_path)
+    found = race(postgres_url, N_SLOTS, overlap, var=tmp_path)
 
     check(found, overlap=overlap)
+
+
+def check_rewards(found: dict) -> None:
+    assert found["errors"] == []
+    assert found["n_rejected"] == 0
+    assert found["n_accepted"] == found["n_events"] == N_EVENTS
+    assert found["n_repeated"] == (N_PROCESSES - 1) * N_EVENTS
+    assert found["n_rollouts_believed"] == N_EVENTS * N_REWARDS
+    assert found["n_proposals"] == N_EVENTS // N_IN_ONE_REQUEST
+    assert found["proposals_agree"]
+
+
+def test_rewards_that_eight_report_at_once_count_once_on_sqlite(tmp_path):
+    check_rewards(race(f"sqlite:///{tmp_path / 'race.sqlite3'}", var=tmp_path, module="race_rewards"))
+
+
+@pytest.mark.engines
+def test_rewards_that_eight_report_at_once_count_once_on_postgresql(tmp_path, postgres_url):
+    check_rewards(race(postgres_url, var=tmp_path, module="race_rewards"))
