@@ -78,6 +78,37 @@ class SelectionRunAdmin(ReadOnly):
     exclude = ["lease_token"]
 
 
+@admin.register(models.Comparison)
+class ComparisonAdmin(ReadOnly):
+    list_display = ["id", "run", "status", "stage", "budget", "created_by", "created_at"]
+    list_filter = ["status"]
+    list_select_related = ["run__pool", "created_by"]
+    exclude = ["lease_token", "result"]
+
+
+@admin.register(models.Curriculum)
+class CurriculumAdmin(ReadOnly):
+    list_display = ["name", "pool", "kind", "created_by", "created_at"]
+    list_select_related = ["pool", "created_by"]
+    search_fields = ["name"]
+    exclude = ["state", "prior"]
+
+
+@admin.register(models.RewardEvent)
+class RewardEventAdmin(ReadOnly):
+    list_display = ["event_id", "curriculum", "question_uid", "step", "received_at"]
+    list_select_related = ["curriculum"]
+    search_fields = ["=event_id", "=question_uid"]
+    show_full_result_count = False
+
+
+@admin.register(models.ApiToken)
+class ApiTokenAdmin(ReadOnly):
+    list_display = ["name", "hint", "pool", "owner", "scope", "created_at", "last_used_at", "revoked_at"]
+    list_select_related = ["pool", "owner"]
+    exclude = ["token_sha256"]
+
+
 @admin.register(models.Question)
 class QuestionAdmin(ReadOnly):
     list_display = ["uid", "pool", "answer_kind", "created_at"]
