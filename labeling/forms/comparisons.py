@@ -3,9 +3,10 @@
 from typing import Any, cast
 
 from django import forms
+from django.db.models import Exists, OuterRef
 
 from labeling.actions.runs import MOST_QUESTIONS
-from labeling.models import Pool, SelectionRun
+from labeling.models import Pool, QuestionScore, SelectionRun
 
 
 class FinishedRunField(forms.ModelChoiceField):
@@ -41,8 +42,9 @@ class ComparisonForm(forms.Form):
 
     def __init__(self, *args: Any, pool: Pool, strategies: list[tuple[str, str]], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        finished = SelectionRun.objects.filter(pool=pool, status=SelectionRun.Status.FINISHED, scores__isnull=False)
-        runs = finished.select_related("policy_model").distinct().order_by("-pk")
+        finished = SelectionRun.objects.filter(pool=pool, status=SelectionRun.Status.FINISHED)
+        with_scores = finished.filter(Exists(QuestionScore.objects.filter(run=OuterRef("pk"))))
+        runs = with_scores.select_related("policy_model").defer("report", "traceback").order_by("-pk")
         cast(forms.ModelChoiceField, self.fields["run"]).queryset = runs
         cast(forms.MultipleChoiceField, self.fields["strategies"]).choices = strategies
         self.initial.setdefault("strategies", [key for key, _ in strategies])

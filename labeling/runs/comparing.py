@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 
 from django.utils import timezone
@@ -10,7 +10,7 @@ from django.utils import timezone
 from labeling.engine.comparing import compare
 from labeling.engine.embeddings import embedded
 from labeling.engine.evidence import stored_votes
-from labeling.engine.internals import stored_internals
+from labeling.engine.internals import Internals, needs_internals, stored_internals
 from labeling.errors import LabelingError
 from labeling.models import Comparison, Question
 from labeling.queries.comparisons import truths_of
@@ -60,7 +60,7 @@ class ComparisonStages(Attempt):
             [votes[question.uid] for question in questions],
             calibration_votes,
             embeddings=embeddings,
-            internals=stored_internals(self._run.generation_fingerprint, questions),
+            internals=self._internals(questions),
             truths=truths_of(self._run),
             progress=self.progress,
         )
@@ -70,3 +70,9 @@ class ComparisonStages(Attempt):
             result={**result, "seconds": self._progress.seconds()},
             finished_at=timezone.now(),
         )
+
+    def _internals(self, questions: Sequence[Question]) -> Internals | None:
+        """What is stored of them, where some strategy looks at it: it may be large."""
+        if not any(needs_internals({"strategy": key}) for key in self._comparison.strategies):
+            return None
+        return stored_internals(self._run.generation_fingerprint, questions)
