@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from selector.errors import CurriculumMismatch, InvalidConfig, UnknownQuestion
 
+MOST_STEP = 2**63 - 1
 BLANK = (1.0, 1.0)  # the Beta distribution of a question nobody has tried: every success rate is as likely
 
 
@@ -70,8 +71,8 @@ class Beliefs:
         and counted in ``n_missing``. Raises UnknownQuestion, and InvalidConfig for what is no reward or no step.
         """
         row = self.row(uid)
-        if not is_whole(step, low=0):
-            raise InvalidConfig("step", step, "a whole number of at least 0")
+        if not is_whole(step, low=0) or step > MOST_STEP:
+            raise InvalidConfig("step", step, f"a whole number from 0 to {MOST_STEP}")
         numbers = [_number(reward) for reward in rewards]
         successes = [number >= success_at for number in numbers if math.isfinite(number)]
         self.n_missing += len(numbers) - len(successes)
@@ -118,5 +119,5 @@ def _number(reward: float | None) -> float:
         return math.nan
     try:
         return float(reward)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise InvalidConfig("a reward", reward, "a number or None") from None

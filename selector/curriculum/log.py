@@ -12,6 +12,7 @@ import fcntl
 import hashlib
 import json
 import os
+import sys
 import uuid
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -19,6 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from selector.curriculum.beliefs import MOST_STEP
 from selector.errors import InvalidConfig, RewardLogChanged
 
 READ_BYTES = 4 * 1024**2  # read at a time
@@ -49,9 +51,10 @@ class RewardEvent:
         identity, uid, rewards, step = row["id"], row["uid"], row["rewards"], row["step"]
         if not isinstance(identity, str) or not identity or not isinstance(uid, str):
             raise ValueError("id and uid must be text")
-        if not isinstance(step, int) or isinstance(step, bool) or step < 0:
-            raise ValueError("step must be a whole number of at least 0")
-        if not isinstance(rewards, list) or not all(r is None or isinstance(r, int | float) for r in rewards):
+        (identity + uid).encode()  # half a surrogate pair is no text
+        if not isinstance(step, int) or isinstance(step, bool) or not 0 <= step <= MOST_STEP:
+            raise ValueError(f"step must be a whole number from 0 to {MOST_STEP}")
+        if not isinstance(rewards, list) or not all(r is None or _is_number(r) for r in rewards):
             raise ValueError("rewards must be a list of numbers and nulls")
         return cls(uid, tuple(rewards), step, identity)
 
@@ -162,9 +165,14 @@ def _checked_line(event: RewardEvent) -> bytes:
     try:
         line = event.to_line()
         RewardEvent.from_line(line)
-    except (TypeError, ValueError, AttributeError) as error:
+    except (TypeError, ValueError, OverflowError, AttributeError) as error:
         raise InvalidConfig("a reward event", event, f"one that can be read back ({error})") from None
     return line
+
+
+def _is_number(found: object) -> bool:
+    """Whether it is a number that a float can hold; JSON's whole numbers may be longer."""
+    return isinstance(found, float) or (isinstance(found, int) and abs(found) <= sys.float_info.max)
 
 
 def _is_finite(reward: float) -> bool:

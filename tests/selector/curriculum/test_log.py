@@ -91,6 +91,9 @@ def test_a_missing_reward_is_written_as_null(tmp_path):
         RewardEvent(7, (1.0,), 0),
         RewardEvent("q", (1.0,), 0, ""),
         RewardEvent("\ud800", (1.0,), 0),
+        RewardEvent("q", (1.0,), 0, "\ud800"),
+        RewardEvent("q", (10**400,), 0),
+        RewardEvent("q", (1.0,), 2**63),
         "q",
     ],
 )
@@ -142,6 +145,22 @@ def test_lines_of_another_program_that_are_no_events_are_named(tmp_path):
     assert [offset for offset, _ in log.damaged] == [
         place + sum(len(line) + 1 for line in foreign[:before]) for before in range(4)
     ]
+
+
+@pytest.mark.parametrize(
+    "field",
+    [{"step": 2**63}, {"rewards": [10**400]}, {"id": "\ud800"}, {"uid": "\ud800"}],
+    ids=["step", "reward", "id", "uid"],
+)
+def test_a_line_that_no_curriculum_could_count_holds_up_nobody(tmp_path, field):
+    log = RewardLog(tmp_path / "rewards.jsonl")
+    row = {"id": "a", "uid": "q1", "rewards": [1], "step": 0} | field
+    log.path.write_text(json.dumps(row) + "\n")
+    log.append([RewardEvent("q1", (1.0,), 0)])
+    follower = LogFollower(CURRICULA["random"](["q1"]), log)
+
+    assert follower.catch_up() == 1
+    assert [offset for offset, _ in log.damaged] == [0]
 
 
 def test_other_programs_may_say_more_than_an_event_needs(tmp_path):
