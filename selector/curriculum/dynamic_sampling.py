@@ -70,8 +70,12 @@ class DynamicSampling(Curriculum):
             self._seen[uid] = (self._seen[uid] or []) + read
 
     def kept(self) -> list[str]:
-        """Return the uids of the batch whose rewards differ, in the order proposed."""
-        return [uid for uid in self._batch if self._seen[uid] is not None and not self._is_dropped(uid)]
+        """Return the uids of the batch whose rewards differ, in the order proposed; no more than were asked for.
+
+        More may differ in the end where late rewards change what was dropped.
+        """
+        kept = [uid for uid in self._batch if self._seen[uid] is not None and not self._is_dropped(uid)]
+        return kept[: self._wanted]
 
     def refill(self) -> list[str]:
         """Return the uids to roll out in place of those that were dropped."""

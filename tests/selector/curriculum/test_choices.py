@@ -246,6 +246,19 @@ def test_dynamic_sampling_does_not_judge_what_it_has_not_seen():
     assert curriculum.rollouts_spent == 5
 
 
+def test_dynamic_sampling_keeps_no_more_than_were_asked_for():
+    curriculum = CURRICULA["dynamic_sampling"](UIDS, seed=0)
+    first = curriculum.propose(2)
+    roll_out(curriculum, first, {uid: [0.0, 0.0] for uid in first})
+    more = curriculum.refill()
+    roll_out(curriculum, more, {uid: [0.0, 1.0] for uid in more})
+
+    curriculum.observe(first[1], [1.0], 0)  # late, and now it differs
+
+    assert curriculum.kept() == [first[1], more[0]]
+    assert curriculum.refill() == []
+
+
 def test_dynamic_sampling_goes_by_rewards_and_not_by_successes():
     curriculum = CURRICULA["dynamic_sampling"](UIDS, seed=0)
     graded, flat = curriculum.propose(2)
