@@ -34,9 +34,11 @@ class SuccessRates:
         found = np.empty(len(n_runs))
         for right, fixed in ((True, self.always), (False, self.never)):
             mine = is_right == right
-            now = (1 - self.never - self.always) * np.exp(self.log_none(n_runs[mine], right=right))
-            later = (1 - self.never - self.always) * np.exp(self.log_none(n_runs[mine] + n_more[mine], right=right))
-            found[mine] = (now - later) / (now + fixed)
+            now = self.log_none(n_runs[mine], right=right)
+            later = self.log_none(n_runs[mine] + n_more[mine], right=right)
+            wakes = -np.expm1(later - now)  # a question of the beta part
+            moving = (1 - self.never - self.always) * np.exp(now)
+            found[mine] = wakes * moving / (moving + fixed) if fixed else wakes
         return found
 
 

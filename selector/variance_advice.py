@@ -14,6 +14,7 @@ from selector.variance import (
     MIN_RUNS,
     MOST,
     POOR,
+    TAIL,
     THIN,
     Category,
     VarianceReport,
@@ -190,7 +191,7 @@ def _graded(report: VarianceReport) -> Warned | None:
 
 
 def _tail(report: VarianceReport) -> Warned | None:
-    if report.tail_share <= MOST:
+    if report.tail_share <= MOST or len(report.uids) < 1 / TAIL:  # of fewer questions one is more than a tenth
         return None
     return Warned(
         "tail",

@@ -7,8 +7,8 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from math import isfinite
 from pathlib import Path
+from sys import float_info
 from typing import TYPE_CHECKING, Any
 
 from selector.errors import InvalidConfig, InvalidRow, UnusableFile
@@ -213,7 +213,7 @@ def _runs_of(row: Mapping[str, object]) -> Runs:
     if not isinstance(rewards, list) or not rewards:
         raise ValueError(f"rewards is {_shown(rewards)}; a list of one or more numbers is wanted")
     for number, reward in enumerate(rewards):
-        if not isinstance(reward, bool | int | float) or not isfinite(reward):
+        if not isinstance(reward, int | float) or not abs(reward) <= float_info.max:
             raise ValueError(f"rewards[{number}] is {_shown(reward)}; a number from 0 to 1 is wanted")
     choices = row.get("choices")
     n_choices = len(choices) if isinstance(choices, list) else 0 if choices is None else choices

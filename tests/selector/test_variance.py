@@ -13,7 +13,7 @@ from scipy.integrate import quad
 
 from selector.answers import Grader
 from selector.errors import InvalidConfig
-from selector.success_rates import fit_rates
+from selector.success_rates import SuccessRates, fit_rates
 from selector.variance import (
     MIN_VARIANCE,
     Category,
@@ -172,6 +172,14 @@ def test_waking_is_the_ratio_of_probabilities_under_the_fit():
     assert waking[0] == pytest.approx(1 - fails(12) / fails(4), abs=1e-6)
 
 
+def test_waking_has_a_value_where_probabilities_vanish():
+    rates = SuccessRates(a=1000.0, b=1000.0, never=0.0, always=0.0)
+
+    waking = rates.waking(np.array([True, False]), np.array([5000, 5000]), np.array([5000, 5000]))
+
+    assert waking == pytest.approx([1.0, 1.0])
+
+
 def test_nothing_is_expected_where_too_little_is_known():
     dead = variance_report([[0, 0, 0, 0]] * 30 + [[1, 0, 0, 0]] * 4)
     graded = variance_report([[0.2, 0.4]] * 60)
@@ -212,6 +220,11 @@ def test_variance_in_the_tail_is_warned_of():
     assert "tail" not in codes(even)
     assert tail.gini == pytest.approx(0.92)
     assert variance_report([[1, 1]] * 20).gini == variance_report([[1, 1]] * 20).tail_share == 0
+
+
+@pytest.mark.parametrize("n", [1, 2, 9])
+def test_of_fewer_than_ten_questions_none_is_a_tail(n):
+    assert "tail" not in codes(variance_report([[1, 0, 1]] + [[1, 1, 1]] * (n - 1)))
 
 
 def test_each_warning_comes_where_it_should():

@@ -67,6 +67,7 @@ def test_votes_without_truth_are_refused(tmp_path, capsys):
         ({"id": "b", "rewards": []}, "rewards is []"),
         ({"id": "b", "rewards": [1, "yes"]}, 'rewards[1] is "yes"'),
         ({"id": "b", "rewards": [1, None]}, "rewards[1] is null"),
+        ({"id": "b", "rewards": [10**400]}, "rewards[0] is 1000"),
         ({"rewards": [1]}, "id is null"),
         ({"id": "a", "rewards": [1]}, "already on line 1"),
         ({"id": "b", "rewards": [1], "choices": -1}, "choices is -1"),
