@@ -23,7 +23,7 @@ def read_labeled(paths: Iterable[str | Path]) -> list[str]:
         except UnicodeDecodeError as error:
             message = f"The file is not UTF-8 text ({error.reason})."
             raise UnusableFile([InvalidRow(path=str(path), line=1, row_code="not_utf8", message=message)]) from error
-        for number, line in enumerate(text.splitlines(), 1):
+        for number, line in enumerate(text.split("\n"), 1):
             try:
                 if uid := _uid_of(line.strip()):
                     uids[uid] = None
