@@ -26,8 +26,9 @@ class Arm:
     strategy: str = ""
     alpha: Mapping[str, str] | None = None  # by pool; the default where none is given
     uses_internals: bool = False
-    control: Literal["lowest", "highest", ""] = ""  # draws from the questions with this share of right rollouts
+    control: Literal["lowest", "highest", "between", ""] = ""  # draws by the share of rollouts that are right
     title: str = ""
+    pools: tuple[str, ...] = ("mixed", "demo")
 
 
 ARMS: Mapping[str, Arm] = {
@@ -37,6 +38,7 @@ ARMS: Mapping[str, Arm] = {
     "shift": Arm("shift", uses_internals=True, title="SHIFT"),
     "never_right": Arm(control="lowest", title="control: never right"),
     "always_right": Arm(control="highest", title="control: always right"),
+    "sometimes_right": Arm(control="between", title="control: sometimes right", pools=("mixed",)),
     "full": Arm("full", title="the whole pool"),
     "const_wide": Arm("const", alpha={"demo": "0.2", "mixed": "0.5"}, title="CONST, wider alpha"),
     "v1": Arm("v1", title="V1: random of each cluster"),
@@ -46,8 +48,9 @@ ARMS: Mapping[str, Arm] = {
     "care_proxy": Arm("care_proxy", title="CARE's gap from votes (reconstruction)"),
 }
 
+CONTROLS = ("never_right", "always_right", "sometimes_right")
 STAGES: tuple[tuple[tuple[str, int], ...], ...] = (  # a stage is finished for all seeds before the next begins
-    tuple((arm, 8) for arm in ("random", "const", "entropy", "shift", "never_right", "always_right", "full")),
+    tuple((arm, 8) for arm in ("random", "const", "entropy", "shift", *CONTROLS, "full")),
     tuple((arm, budget) for budget in (4, 16) for arm in ("random", "const", "entropy", "shift")),
     tuple((arm, 8) for arm in ("scf", "care_proxy", "v1", "v2", "const_wide", "v3")),
 )
@@ -73,14 +76,15 @@ def jobs(n_seeds: int = N_SEEDS, pools: tuple[str, ...] = ("mixed", "demo")) -> 
         for seed in range(n_seeds):
             for pool in pools:
                 for arm, budget in stage:
-                    yield Job(pool, arm, budget, seed)
+                    if pool in ARMS[arm].pools:
+                        yield Job(pool, arm, budget, seed)
 
 
 def choose(job: Job, evidence: Evidence, internals: Internals | None) -> list[str]:
     """Return the uids that the arm picks; the job's seed is the run's seed. Raises SelectorError."""
     arm = ARMS[job.arm]
     if arm.control:
-        return draw_control(evidence.right, arm.control == "highest", job)
+        return draw_control(evidence.right, arm.control, job)
     config = SelectionConfig.preset(
         budget=job.budget,
         strategy=arm.strategy,
@@ -100,11 +104,17 @@ def choose(job: Job, evidence: Evidence, internals: Internals | None) -> list[st
     return [pick.uid for pick in result.picks]
 
 
-def draw_control(right: Mapping[str, float], highest: bool, job: Job) -> list[str]:
-    """Draw from the questions that are never right (or always): the 16 nearest to it where there are fewer."""
-    in_order = sorted(right, key=lambda uid: (-right[uid] if highest else right[uid], uid))
-    n_extreme = sum(share == (1 if highest else 0) for share in right.values())
-    return random.Random(f"{job.arm} {job.seed}").sample(in_order[: max(n_extreme, 2 * job.budget)], job.budget)
+def draw_control(right: Mapping[str, float], control: str, job: Job) -> list[str]:
+    """Draw from the questions that are never right (lowest), always (highest) or neither (between).
+
+    Where fewer than twice the budget are never (always) right, from so many that are nearest to it.
+    """
+    rng = random.Random(f"{job.arm} {job.seed}")
+    if control == "between":
+        return rng.sample(sorted(uid for uid, share in right.items() if 0.1 <= share <= 0.9), job.budget)
+    in_order = sorted(right, key=lambda uid: (-right[uid] if control == "highest" else right[uid], uid))
+    n_extreme = sum(share == (1 if control == "highest" else 0) for share in right.values())
+    return rng.sample(in_order[: max(n_extreme, 2 * job.budget)], job.budget)
 
 
 class Picks:

@@ -13,8 +13,9 @@ pytest.importorskip("trl", reason="TRL is not installed: pip install 'assay-rlvr
 
 from benchmarks.lottery import skills, table
 from benchmarks.lottery.__main__ import add_result, name_of, read_results
-from benchmarks.lottery.arms import ARMS, STAGES, Job, jobs
-from benchmarks.lottery.pools import demo_pool
+from benchmarks.lottery.arms import ARMS, STAGES, Job, draw_control, jobs
+from benchmarks.lottery.compose import compose
+from benchmarks.lottery.pools import demo_pool, mixed_pool
 from selector.rewards import accuracy_reward
 
 T_975_WITH_2_DEGREES = 4.302652729911275  # from a printed table
@@ -77,7 +78,7 @@ def test_results_survive_a_torn_line(tmp_path: Path) -> None:
 def test_jobs_come_in_complete_blocks_of_seeds() -> None:
     listed = list(jobs(2, ("mixed", "demo")))
 
-    first = listed[: len(STAGES[0]) * 2]
+    first = listed[: len(STAGES[0]) * 2 - 1]  # one control is for the mixed pool only
     assert {job.seed for job in first} == {0}
     assert {job.pool for job in first} == {"mixed", "demo"}
     assert len({job.key for job in listed}) == len(listed)
@@ -99,6 +100,73 @@ def test_training_answers_are_right_except_in_traps(skill: str, level: str) -> N
         assert accuracy_reward(written, answer=[question.answer] * 2) == [float(level != "trap")] * 2
         if level == "medium":
             assert len(written[1]) > len(written[0])
+
+
+def test_a_control_draws_from_the_extremes() -> None:
+    right = {f"q{number:02}": (0.0 if number < 20 else 1.0 if number < 23 else 0.5) for number in range(60)}
+
+    never = draw_control(right, "lowest", Job("demo", "never_right", 8, 0))
+    always = draw_control(right, "highest", Job("demo", "always_right", 8, 0))
+    between = draw_control(right, "between", Job("demo", "sometimes_right", 8, 0))
+
+    assert {right[uid] for uid in never} == {0.0}
+    assert {right[uid] for uid in between} == {0.5}
+    assert len(set(always)) == 8
+    assert never != draw_control(right, "lowest", Job("demo", "never_right", 8, 1))
+
+
+def test_too_few_questions_of_a_kind_are_named() -> None:
+    candidates = skills.draw_distinct(1, {"easy": 2})
+
+    with pytest.raises(ValueError, match="112 mastered questions are wanted, 12 found"):
+        compose(candidates, [1.0] * len(candidates))
+
+
+def test_the_mixed_sets_are_apart_and_as_described() -> None:
+    pool = mixed_pool()
+
+    texts = [question.text for questions in (pool.pool, pool.calibration, pool.held_out) for question in questions]
+    assert len(set(texts)) == len(texts) == 112 + 112 + 84
+    levels = [question.family.partition(" ")[2] for question in pool.pool]
+    assert {level: levels.count(level) for level in skills.LEVELS} == {
+        "easy": 50,
+        "medium": 12,
+        "large": 25,
+        "trap": 25,
+    }
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::DeprecationWarning", "ignore::UserWarning")
+def test_leaving_out_completions_without_advantage_changes_no_weight(tmp_path: Path) -> None:
+    import trl
+    from safetensors.torch import load_file
+
+    from benchmarks.lottery.training import QuickTrainer, training_rows
+    from selector.tiny import grpo
+
+    class WholeBatch(QuickTrainer):
+        _compute_loss = trl.GRPOTrainer._compute_loss
+
+    pool = mixed_pool()
+    weights = {}
+    for trainer_class in (QuickTrainer, WholeBatch):
+        directory = tmp_path / trainer_class.__name__
+        grpo.train(
+            training_rows(pool.pool[:8]),
+            accuracy_reward,
+            n_steps=2,
+            seed=0,
+            directory=directory,
+            model_dir=pool.model_dir,
+            trainer_class=trainer_class,
+            beta=0.0,
+            max_completion_length=pool.max_new_tokens,
+        )
+        weights[trainer_class] = load_file(directory / "model.safetensors")
+
+    for name, weight in weights[QuickTrainer].items():
+        assert weight.allclose(weights[WholeBatch][name], atol=1e-5), name
 
 
 @pytest.mark.slow
