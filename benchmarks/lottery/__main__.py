@@ -77,15 +77,13 @@ def run(shard: int, n_shards: int, progress: StageProgress, *, n_seeds: int, poo
     for name in pools:
         if shard == 0 and not any(each["pool"] == name and each["arm"] == "untrained" for each in read_results()):
             add_result(Job(name, "untrained", 0, 0), measure(loaded(name), loaded(name).model_dir))
-    todo = list(jobs(n_seeds, pools))
+    todo = [job for job in jobs(n_seeds, pools) if job.is_in_shard(shard, n_shards)]
     for number, job in enumerate(todo):
         done = read_results()
         if any((job.pool, job.arm, job.budget, job.seed) == _key(result) for result in done):
             continue
         chosen = picks.of(job, loaded(job.pool))
         training = name_of(job.pool, job.seed, chosen)
-        if int(training, 16) % n_shards != shard:
-            continue
         progress(f"training {job.key}", number, len(todo))
         same = next((result for result in done if result.get("training") == training), None)
         if same:

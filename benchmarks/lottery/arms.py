@@ -13,6 +13,7 @@ from benchmarks.lottery.pools import N_OUTCOMES, N_PROBES, Evidence, Pool
 from selector.config import SelectionConfig
 from selector.internals import Internals
 from selector.pipeline import run_selection
+from selector.seeds import question_seed
 
 N_SEEDS = 8
 BASELINE = "random"
@@ -69,12 +70,16 @@ class Job:
     def key(self) -> str:
         return f"{self.pool}/{self.arm}/{self.budget}/{self.seed}"
 
+    def is_in_shard(self, shard: int, n_shards: int) -> bool:
+        """Say whether the job falls to one of several processes."""
+        return question_seed(0, "shard", self.key) % n_shards == shard
+
 
 def jobs(n_seeds: int = N_SEEDS, pools: tuple[str, ...] = ("mixed", "demo")) -> Iterator[Job]:
-    """Yield all jobs, in complete blocks: by stage, then by seed, so that stopping early leaves a balanced table."""
+    """Yield all jobs: by stage, then by pool, then by seed, so that stopping early leaves balanced tables."""
     for stage in STAGES:
-        for seed in range(n_seeds):
-            for pool in pools:
+        for pool in pools:
+            for seed in range(n_seeds):
                 for arm, budget in stage:
                     if pool in ARMS[arm].pools:
                         yield Job(pool, arm, budget, seed)

@@ -78,9 +78,10 @@ def test_results_survive_a_torn_line(tmp_path: Path) -> None:
 def test_jobs_come_in_complete_blocks_of_seeds() -> None:
     listed = list(jobs(2, ("mixed", "demo")))
 
-    first = listed[: len(STAGES[0]) * 2 - 1]  # one control is for the mixed pool only
-    assert {job.seed for job in first} == {0}
-    assert {job.pool for job in first} == {"mixed", "demo"}
+    first = listed[: len(STAGES[0])]
+    assert {(job.pool, job.seed) for job in first} == {("mixed", 0)}
+    assert [job.pool for job in listed[: 4 * len(STAGES[0]) - 2]].count("demo") == 2 * (len(STAGES[0]) - 1)
+    assert all(job.is_in_shard(0, 2) != job.is_in_shard(1, 2) for job in listed)
     assert len({job.key for job in listed}) == len(listed)
     assert {job.arm for job in listed} == set(ARMS)
 
