@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from math import inf
 from typing import Any
 
-from django.db.models import F, OuterRef, Subquery
+from django.db.models import F, OuterRef, QuerySet, Subquery
 from django.db.models.functions import Left
 
 from labeling.models import Pick, QuestionScore, SelectionRun
@@ -29,7 +30,7 @@ REASONS = {
     "in_a_round": "already in a round",
     "already_labeled": "already labeled",
 }
-MAP_POINTS = 5000  # beyond it the map shows the picks and an even share of the rest
+MAP_POINTS = 5000  # beyond it the map shows as many picks and an even share of the rest
 
 
 @dataclass(frozen=True)
@@ -61,14 +62,19 @@ class MeasureLine:
     is_alike: bool
 
 
-def picks_of(run: SelectionRun) -> list[PickLine]:
-    """The picks, best first, with their questions and the reasons; one query."""
+def ranked_picks(run: SelectionRun) -> QuerySet[Pick]:
+    """The picks, best first, with their questions."""
+    return run.picks.select_related("question").order_by("rank")
+
+
+def picks_of(run: SelectionRun, picks: Iterable[Pick] | None = None) -> list[PickLine]:
+    """The picks, or only those given, each with the reasons; at most one query."""
     strategy = _report(run).get("strategy", {}).get("title", "the strategy")
     is_calibrated = _report(run).get("calibration", {}) is not None
     has_clusters = _report(run).get("clusters", {}).get("source") != "none"
     return [
         PickLine(pick, _why(pick, strategy, is_calibrated=is_calibrated, has_clusters=has_clusters))
-        for pick in run.picks.select_related("question").order_by("rank")
+        for pick in (ranked_picks(run) if picks is None else picks)
     ]
 
 
@@ -102,7 +108,7 @@ def set_size_histogram(run: SelectionRun) -> list[tuple[int, int]]:
 def map_points(run: SelectionRun) -> list[dict[str, Any]]:
     """The pool in two dimensions: x, y, uid, text (its beginning), set_size, cluster, rank (None where not picked).
 
-    Empty where the run had no embeddings. A large pool is thinned evenly; picks are always there. One query.
+    Empty where the run had no embeddings. A large pool is thinned evenly; the first picks are always there. One query.
     """
     rank = Pick.objects.filter(run=run, question=OuterRef("question")).values("rank")
     points = list(
@@ -112,7 +118,7 @@ def map_points(run: SelectionRun) -> list[dict[str, Any]]:
         .values("x", "y", "set_size", "cluster", "rank", uid=F("question__uid"), text=Left("question__text", 120))
     )
     every = -(-len(points) // MAP_POINTS)
-    return [dict(point) for i, point in enumerate(points) if i % every == 0 or point["rank"] is not None]
+    return [dict(point) for i, point in enumerate(points) if i % every == 0 or (point["rank"] or inf) <= MAP_POINTS]
 
 
 def threshold_in_words(run: SelectionRun) -> str:

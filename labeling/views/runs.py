@@ -87,13 +87,15 @@ def run(request: HtmxHttpRequest, run_id: int) -> HttpResponse:
     run = managed_run(request.user, run_id)
     context: dict[str, Any] = {"run": run, "pool": run.pool, "progress": queries.run_progress(run)}
     if run.status == SelectionRun.Status.FINISHED:
+        page = page_of(request, run_results.ranked_picks(run))
         context |= {
             "threshold": run_results.threshold_in_words(run),
             "notices": run_results.notices_of(run),
             "coverage": run_results.coverage_check_in_words(run),
             "comparison": run_results.comparison_of(run),
             "histogram": run_results.set_size_histogram(run),
-            "picks": run_results.picks_of(run),
+            "page": page,
+            "picks": run_results.picks_of(run, page.object_list),
             "points": run_results.map_points(run),
             "not_picked": run_results.not_picked(run),
             "rounds": run.rounds.order_by("-id"),

@@ -195,6 +195,18 @@ def test_a_finished_run_shows_threshold_warning_histogram_picks_and_map(pool, ma
         assert shown in html, shown
 
 
+def test_many_picks_come_in_pages(pool, manager, login):
+    questions = factories.make_questions(pool=pool, n=60)
+    run = factories.make_run(pool=pool, questions=questions)
+
+    first, second = (login(manager).get(f"/runs/{run.pk}/?page={number}").content.decode() for number in (1, 2))
+
+    assert "60 questions picked" in first
+    assert first.count('class="panel pick"') == 50
+    assert second.count('class="panel pick"') == 10
+    assert 'id="pick-51"' in second
+
+
 def test_an_infinite_threshold_is_said(pool, manager, login):
     run = make_finished_run(pool=pool)
     SelectionRun.objects.filter(pk=run.pk).update(q_hat=None, q_hat_infinite=True)
