@@ -347,19 +347,21 @@ def choose_jointly(
     n_picks: int,
     seed: int,
 ) -> list[int] | None:
-    """Return the rows a strategy chooses as a set; None where the scores decide. Raises PoolTooSmall."""
+    """Return the rows a strategy chooses as a set; None where the scores decide.
+
+    Raises PoolTooSmall with fewer eligible questions than picks, or none: not even the whole pool is a choice then.
+    """
+    n_eligible = int(np.count_nonzero(is_eligible))
+    if n_eligible < max(n_picks, 1):
+        raise PoolTooSmall(n_eligible=n_eligible, n_questions=len(evidence), budget=max(n_picks, 1))
     is_candidate = is_eligible.copy()
     is_candidate[list(controls)] = False
-    n_wanted, n_candidates = n_picks - len(controls), int(np.count_nonzero(is_candidate))
-    if n_candidates < n_wanted:
-        n_eligible = n_candidates + len(controls)
-        raise PoolTooSmall(n_eligible=n_eligible, n_questions=len(evidence), budget=n_picks)
     rows = strategy.choose(
         evidence,
         acquisition_scores,
         candidates=np.flatnonzero(is_candidate),
         chosen=np.flatnonzero(is_labeled),
-        budget=n_wanted,
+        budget=n_picks - len(controls),
         seed=seed,
     )
     return None if rows is None else [int(row) for row in rows]

@@ -170,6 +170,8 @@ def backtest(options: argparse.Namespace, progress: StageProgress, stop: StopOnS
     found = _compare(
         options, truths, progress, stop, n_bootstrap=0, group_size=options.group_size, n_random=options.seeds
     )
+    if found["backtest"] is None:
+        raise InvalidConfig("--votes", options.votes, "a votes file with answers, for the truths to judge")
     print("\n".join([*backtest_lines(found["backtest"]), *not_run_lines(found)]))
     names = ("budget", "seed", "settings", "pool", "calibration", "strategies", "not_run", "backtest", "seconds")
     _write({name: found[name] for name in names}, options.out, progress)
@@ -196,6 +198,7 @@ def _compare(
     config = SelectionConfig.preset(
         options.preset,
         budget=options.budget,
+        strategy="random",  # each is set in turn; this one goes with votes files that hold no answers
         alpha=options.alpha,
         lam=options.lam,
         n_clusters=options.clusters,

@@ -62,13 +62,15 @@ def compare_strategies(
 
     Answers are grouped once, and every strategy picks what `run_selection` would pick with the same ``config`` (whose
     own strategy does not matter). A strategy that takes more than the budget lists no ``picks``, only their number.
-    ``embeddings`` [N, D] are aligned with ``pool_votes``. ``truths`` holds the right
-    answers that are known, by uid (None: no answer given is right); where there are any, the picks are judged by them
-    (``backtest``). A strategy that cannot run here is listed under ``not_run`` with the reason. The same whatever the
-    order of rows and of ``strategies``' evidence. Raises InvalidConfig for a strategy that does not exist and
+    ``embeddings`` [N, D] are aligned with ``pool_votes``. ``truths`` holds the right answers that are known, by uid
+    (None: no answer given is right); where there are any, and recorded answers to hold against them, the picks are
+    judged by them (``backtest``). A strategy that cannot run here is listed under ``not_run`` with the reason. The
+    result is the same whatever order the rows are in. Raises InvalidConfig for a strategy that does not exist and
     FingerprintMismatch; where no strategy can run, what stopped the first.
     """
     check_strategies(strategies)
+    if not any(question.outcome_answers or question.probe_answers for question in pool_votes):
+        truths = None
     if n_bootstrap < 0:
         raise InvalidConfig("bootstrap", n_bootstrap, "a whole number from 0")
     pool = SharedPool(
@@ -122,7 +124,8 @@ def compare_strategies(
     progress("comparing", 1, 1)
     found["stability"] = stability(pool, choices, n_bootstrap=n_bootstrap, seed=config.seed, progress=progress)
     n_eligible = int(np.count_nonzero(pool.is_eligible()))
-    found["stability"]["expected"] = expected_jaccard(n_eligible, config.budget, config.budget)
+    n_picks = min(config.budget, n_eligible)
+    found["stability"]["expected"] = expected_jaccard(n_eligible, n_picks, n_picks)
     return found
 
 

@@ -124,6 +124,18 @@ def test_what_cannot_be_done_is_said_and_nothing_is_written(folder, capsys, comm
     assert not (folder / "out.json").exists()
 
 
+def test_strategies_that_read_no_answers_are_compared_on_votes_without_any(folder, capsys):
+    rows = [{"id": f"q{number}", "outcome_answers": [], "probe_answers": [], "truth": "1"} for number in range(9)]
+    votes = folder / "bare.jsonl"
+    votes.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    options = ["--votes", str(votes), "--budget", "3", "--strategies", "random,full,entropy"]
+
+    assert main(["compare", *options]) == 0
+    assert "entropy: Strategy 'entropy' needs complete votes" in capsys.readouterr().out
+    assert main(["backtest", *options]) == 1
+    assert "a votes file with answers" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("command", "options", "message"),
     [

@@ -11,7 +11,7 @@ from selector.comparing.comparison import compare_strategies
 from selector.comparing.measures import expected_clusters, mean_pairwise_distance
 from selector.comparing.stability import resampled_votes
 from selector.config import SelectionConfig
-from selector.errors import CalibrationSetTooSmall, InvalidConfig, MissingEvidence
+from selector.errors import CalibrationSetTooSmall, InvalidConfig, MissingEvidence, PoolTooSmall
 from selector.pipeline import run_selection
 from selector.seeds import question_rng
 from selector.strategies import STRATEGIES, Cost
@@ -202,6 +202,38 @@ def test_a_strategy_that_lacks_something_is_named_with_the_reason():
     assert lacking["calibration"] is None
     assert lacking["profiles"]["set_size"] is None
     assert lacking["diversity"] is None
+
+
+def test_a_pool_of_which_nothing_can_be_picked_is_refused_by_the_full_pool_too():
+    unread = [replace(question, probe_answers=("",) * 6, outcome_answers=("",) * 8) for question in POOL]
+
+    with pytest.raises(PoolTooSmall):
+        compare(unread, strategies=["full", "random"])
+    with pytest.raises(PoolTooSmall):
+        run_selection(unread, [], config=CONFIG.replace(strategy="full"))
+
+
+def test_without_recorded_answers_truths_judge_nothing():
+    bare = [replace(question, probe_answers=(), outcome_answers=()) for question in POOL]
+    config = CONFIG.replace(strategy="random", n_probes=0, n_outcomes=0)
+
+    compared = compare(bare, [], config=config, truths={question.uid: question.truth for question in POOL})
+
+    json.dumps(compared, allow_nan=False)
+    assert {each["key"] for each in compared["strategies"]} == {"random", "v1", "full"}
+    assert compared["backtest"] is None
+    assert {each["pass_rate"] for each in compared["questions"].values()} == {None}
+
+
+@pytest.mark.parametrize("strategies", [["full"], ["random", "entropy", "scf", "ews", "care_proxy", "v2"]])
+def test_a_pool_of_one_question_is_compared(strategies):
+    config = CONFIG.replace(budget=1)
+
+    compared = compare(POOL[:1], strategies=strategies, config=config, embeddings=EMBEDDINGS[:1])
+
+    json.dumps(compared, allow_nan=False)
+    assert {tuple(each["picks"]) for each in compared["strategies"]} == {(POOL[0].uid,)}
+    assert compared["stability"]["expected"] == 1
 
 
 def test_where_nothing_can_run_the_reason_is_raised():
