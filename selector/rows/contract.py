@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 
 @dataclass(frozen=True)
@@ -18,10 +18,12 @@ class Limits:
 
 @dataclass(frozen=True)
 class Row:
-    """One row as the file has it. ``line`` is the line it begins on (in Parquet: the row's number), from 1."""
+    """One row as the file has it. ``line`` is the line it begins on, from 1; of Parquet and of a JSON list on one line
+    it is the row's number, and ``is_item`` says so of the list."""
 
     line: int
     data: dict[str, object]
+    is_item: bool = False
 
 
 @dataclass(frozen=True)
@@ -32,6 +34,10 @@ class RejectedRow:
     code: str
     message: str
     found: str = ""
+
+    def as_item(self) -> RejectedRow:
+        """Say in the message that ``line`` counts the items of a list."""
+        return replace(self, message=f"Item {self.line:,} of the list: {self.message}")
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from selector.rows.text import excerpt, is_blank, question_uid
 from selector.rows.values import UnusableValue, as_choices, as_messages, as_text, question_of_chat
 
 MAX_UID_CHARACTERS = 200
+MAX_QUESTION_CHARACTERS = 100_000  # a long question has a few thousand
 _WORKED_SOLUTION_CHARACTERS = 200  # of a column "solution", which may hold an answer or the way to it
 _KIND_NAMES = {
     "integer": "number", "int": "number", "float": "number", "numeric": "number", "numerical": "number",
@@ -32,7 +33,8 @@ def question_from_row(
     try:
         return _question(row, columns, need_answer, repair)
     except UnusableValue as problem:
-        return RejectedRow(row.line, problem.code, str(problem), problem.found)
+        rejected = RejectedRow(row.line, problem.code, str(problem), problem.found)
+        return rejected.as_item() if row.is_item else rejected
 
 
 def _question(row: Row, columns: Columns, need_answer: bool, repair: bool) -> QuestionRow:
@@ -54,6 +56,13 @@ def _question(row: Row, columns: Columns, need_answer: bool, repair: bool) -> Qu
         raise UnusableValue(
             "empty_question",
             f"Column “{excerpt(columns.question)}” is empty in this row (it has: {_names(row)}). Write the question.",
+        )
+    if len(text) > MAX_QUESTION_CHARACTERS:
+        raise UnusableValue(
+            "question_too_long",
+            f"The question has {len(text):,} characters; the most is {MAX_QUESTION_CHARACTERS:,}. Check that column "
+            f"“{excerpt(columns.question)}” holds one question, or shorten it.",
+            text[:200],
         )
     choices = as_choices(look_up(row.data, columns.choices), columns.choices) if columns.choices else ()
     text = _sound(text, columns.question, repair)

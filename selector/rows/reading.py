@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain, islice
 from pathlib import Path
 from typing import BinaryIO
@@ -104,7 +104,16 @@ def _text_rows(
     if format == "parquet":
         return _parquet_rows(stream, limits)
     split = elements if _is_spread_over_lines(head) else lines
-    return read_json_rows(split(stream, limits.max_line_bytes), limits=limits, repair=repair)
+    rows = read_json_rows(split(stream, limits.max_line_bytes), limits=limits, repair=repair)
+    is_on_one_line = _first_line(head).startswith(b"[{") and b"\n" not in head.strip()
+    return _by_item(rows) if is_on_one_line else rows
+
+
+def _by_item(rows: Iterator[Row | RejectedRow]) -> Iterator[Row | RejectedRow]:
+    """Number the rows of a JSON list that is written on one line by its items: the line would tell nothing."""
+    for number, row in enumerate(rows, 1):
+        numbered = replace(row, line=number)
+        yield replace(numbered, is_item=True) if isinstance(numbered, Row) else numbered.as_item()
 
 
 def _parquet_rows(stream: BinaryIO, limits: Limits) -> Iterator[Row | RejectedRow]:
@@ -113,10 +122,13 @@ def _parquet_rows(stream: BinaryIO, limits: Limits) -> Iterator[Row | RejectedRo
     return read_parquet_rows(stream, limits=limits)
 
 
+def _first_line(head: bytes) -> bytes:
+    return head.lstrip().partition(b"\n")[0].replace(b" ", b"").strip()
+
+
 def _is_spread_over_lines(head: bytes) -> bool:
     """Whether a JSON file is one list, or objects written over several lines, rather than one object a line."""
-    first_line, _, _ = head.lstrip().partition(b"\n")
-    compact = first_line.replace(b" ", b"").strip()
+    compact = _first_line(head)
     return compact in (b"[", b"{", b"[]") or compact.startswith(b"[{")
 
 

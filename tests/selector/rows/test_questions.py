@@ -193,3 +193,30 @@ def test_real_calibration_answers_are_read(read, shared_data):
     assert [row.line for row in rejected] == [36, 180]
     assert questions[0].answer == "m=-10"
     assert len(read((shared_data / "bigmath_calibration.jsonl").read_bytes(), need_answer=True, repair=True)[0]) == 512
+
+
+def test_a_question_past_the_limit_is_rejected_with_the_limit(read):
+    questions, [rejected] = read(line(question="a" * 100_000) + line(question="b" * 100_001))
+
+    assert len(questions) == 1
+    assert (rejected.line, rejected.code) == (2, "question_too_long")
+    assert "100,001 characters; the most is 100,000" in rejected.message
+
+
+def test_the_rows_of_a_list_on_one_line_are_named_by_their_number(read):
+    rows = [{"question": "a"}, {"question": ""}, 7, {"question": "b"}]
+
+    questions, rejected = read(json.dumps(rows), name="pool.json")
+
+    assert [question.line for question in questions] == [1, 4]
+    assert [(row.line, row.message.partition(":")[0]) for row in rejected] == [
+        (2, "Item 2 of the list"),
+        (3, "Item 3 of the list"),
+    ]
+
+
+def test_the_rows_of_a_list_over_several_lines_are_named_by_their_line(read):
+    _, [rejected] = read('[{"question": "a"},\n{"question": ""}]', name="pool.json")
+
+    assert rejected.line == 2
+    assert "Item" not in rejected.message
