@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from labeling.errors import LabelingError
 from labeling.exports import jsonl, trl, verl
 from labeling.exports.checking import check_rows, warnings_about
 from labeling.exports.contract import CanonicalRow, ExportSettings, GoldChecks, Manifest
@@ -47,7 +48,8 @@ def write_export(
     """Write the rows for one trainer, the reward function beside them and the manifest last; return the manifest.
 
     The same rows and settings give the same bytes. ``versions`` and ``provenance`` go into the manifest as they are.
-    Raises ExportRefused, before anything is written, when the data would not train as it should.
+    Raises ExportRefused, before anything is written, when the data would not train as it should, and LabelingError
+    cannot_write.
     """
     writer = WRITERS[format]
     kept, left_out = check_rows(rows, checks)
@@ -67,10 +69,17 @@ def write_export(
         warnings=warnings_about(kept),
         provenance=provenance,
     )
-    out_dir.mkdir(parents=True, exist_ok=True)
-    (out_dir / MANIFEST).unlink(missing_ok=True)
-    for name, content in {**contents, MANIFEST: manifest.to_bytes()}.items():
-        _replace(out_dir / name, content)
+    try:
+        out_dir.mkdir(parents=True, exist_ok=True)
+        (out_dir / MANIFEST).unlink(missing_ok=True)
+        for name, content in {**contents, MANIFEST: manifest.to_bytes()}.items():
+            _replace(out_dir / name, content)
+    except OSError as error:
+        raise LabelingError(
+            f"The export cannot be written to {out_dir}: {error.strerror}. Name a folder that can be made "
+            "and written to.",
+            code="cannot_write",
+        ) from error
     return manifest
 
 

@@ -76,7 +76,9 @@ def in_words(report: ImportReport, *, noun: str, is_dry_run: bool) -> str:
         lines.append(
             "Columns: " + ", ".join(f"{field} from “{column}”" for field, column in report.columns.items()) + "."
         )
-    lines += [f"{name.replace('_', ' ').capitalize()}: {value}." for name, value in report.details.items()]
+    for name, value in report.details.items():
+        shown = ", ".join(map(str, value)) if isinstance(value, list) else value
+        lines.append(f"{name.replace('_', ' ').capitalize()}: {shown}.")
     for title, notices, shown in (
         ("Rejected", report.rejected, SHOWN_ROWS),
         ("Duplicates", report.duplicates, SHOWN_ROWS),

@@ -36,7 +36,8 @@ def export_new(request: HtmxHttpRequest, pool_slug: str) -> HttpResponse:
     except LabelingError as error:
         return _page(request, pool, status=422, refusal=error, problems=error.details.get("problems", {}))
     words = filter_words(export.filter)
-    told = f"Written for {export.get_format_display()}: {export.n_rows} questions with gold answers."
+    n = f"{export.n_rows:,} question{'' if export.n_rows == 1 else 's'}"
+    told = f"Written for {export.get_format_display()}: {n} with gold answers."
     say(request, f"{told} {words[:1].upper()}{words[1:]}." if words else told)
     return redirect(request, "pool-export", pool_slug=pool.slug)
 

@@ -48,6 +48,7 @@ class Command(BaseCommand):
             raise CommandError(error.message) from error
         for file in export.files:
             self.stdout.write(f"{file['sha256']}  {options['out'] / file['name']}  ({file['bytes']} bytes)")
-        self.stdout.write(self.style.SUCCESS(f"{export.n_rows} questions with gold answers written."))
+        n = f"{export.n_rows:,} question{'' if export.n_rows == 1 else 's'}"
+        self.stdout.write(self.style.SUCCESS(f"{n} with gold answers written."))
         if words := filter_words(export.filter):
             self.stdout.write(f"{words[:1].upper()}{words[1:]}.")

@@ -219,5 +219,8 @@ def test_the_command_writes_files_or_says_why_not(
 
     assert "3 questions" in capsys.readouterr().out
     assert len((tmp_path / "train.jsonl").read_text(encoding="utf-8").splitlines()) == 3
+    (tmp_path / "file").write_text("in the way")
+    with pytest.raises(CommandError, match=r"cannot be written to .*Not a directory"):
+        call_command("export", "--pool", pool.name, "--format", "trl", "--out", str(tmp_path / "file" / "folder"))
     with pytest.raises(CommandError, match="no pool named"):
         call_command("export", "--pool", "Nothing", "--format", "trl", "--out", str(tmp_path))

@@ -36,6 +36,14 @@ def test_votes_are_recorded_under_their_settings(questions, command, write):
     assert AuditEvent.objects.filter(action="votes.imported").count() == 1
 
 
+def test_the_report_for_people_names_the_settings_in_words(questions, command, write):
+    outcome = command(
+        "import_votes", write(votes("q1", fingerprint="f1"), votes("q2", fingerprint="f2")), "--pool", "P"
+    )
+
+    assert "Generation fingerprints: f1, f2.\n" in outcome.out
+
+
 def test_the_same_votes_again_change_nothing(questions, command, write):
     path = write(votes("q1"), votes("q2"))
     command("import_votes", path, "--pool", "P", "--fingerprint", "f1")

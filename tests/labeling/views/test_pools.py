@@ -1,6 +1,7 @@
 """Pools, their questions and guidelines, and the pages of errors."""
 
 import pytest
+from django.contrib.auth.models import Permission
 from django.test import Client
 from django.urls import reverse
 
@@ -22,6 +23,18 @@ def test_a_pool_is_made_with_its_rules_for_answers(pool, manager, login):
     assert response["Location"] == reverse("pool-import", args=[made.slug])
     assert made.answer_policy == {"percent": "fraction", "units": "required", "tolerance": "0.01", "case": "keep"}
     assert Membership.objects.get(pool=made).user == manager
+
+
+def test_the_back_office_is_shown_to_who_may_do_something_there(pool, manager, login):
+    staff, superuser = factories.make_user(is_staff=True), factories.make_user(is_superuser=True, is_staff=True)
+    factories.make_membership(pool=pool, user=staff, role="manager")
+
+    def is_shown(user):
+        return reverse("admin:index") in login(user).get(reverse("home")).content.decode()
+
+    assert [is_shown(user) for user in (manager, staff, superuser)] == [False, False, True]
+    staff.user_permissions.add(Permission.objects.get(codename="view_pool"))
+    assert is_shown(staff)
 
 
 def test_a_pool_with_a_known_name_or_a_tolerance_without_meaning_is_sent_back(pool, manager, login):
