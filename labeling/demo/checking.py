@@ -44,9 +44,9 @@ def _label(round: Round, address: str, say: Callable[[str], None]) -> None:
         n_seen += 1
         return str(int(truth[question]) + 1) if n_seen % WRONG_EVERY == 0 else truth[question]
 
-    people = {name: User.objects.get(username=name) for name in ("manager", "annotator", "adjudicator")}
-    n_first = Visitor(people["manager"], address).answer_round(round.pk, sometimes_wrong)
-    n_second = Visitor(people["annotator"], address).answer_round(round.pk, lambda question: truth[question])
+    people = {name: User.objects.get(username=name) for name in ("annotator", "annotator-2", "adjudicator")}
+    n_first = Visitor(people["annotator"], address).answer_round(round.pk, sometimes_wrong)
+    n_second = Visitor(people["annotator-2"], address).answer_round(round.pk, lambda question: truth[question])
     n_decided = Visitor(people["adjudicator"], address).decide_round(round.pk, lambda question: truth[question])
     say(f"Two people answered {n_first} and {n_second} questions; {n_decided} disagreements were decided")
     _expect("answers of each person", [n_first, n_second], [BUDGET, BUDGET])

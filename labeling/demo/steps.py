@@ -33,8 +33,8 @@ def prepare_demo(say: Callable[[str], None]) -> Round:
         pool = create_pool(name=POOL, by=None, description="Small sums and stories, some easy, some hard. Demo only.")
         add_member(pool=pool, user=manager, role=Role.MANAGER, by=None)
         for name, role in [
-            ("manager", Role.ANNOTATOR),
             ("annotator", Role.ANNOTATOR),
+            ("annotator-2", Role.ANNOTATOR),
             ("adjudicator", Role.ADJUDICATOR),
         ]:
             add_member(pool=pool, user=_user(name), role=role, by=manager)

@@ -1,9 +1,11 @@
+import sys
 import threading
 import time
 from argparse import ArgumentParser
 from typing import Any
 
 import psutil
+from django.conf import settings
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
 
@@ -15,8 +17,9 @@ from labeling.errors import LabelingError
 from labeling.models import User
 
 WHO_DOES_WHAT = {
-    "manager": "sees the run, its picks and the round; answers too",
-    "annotator": "gives the second answer to each question",
+    "manager": "sees the run, its picks and the round; exports",
+    "annotator": "answers each question",
+    "annotator-2": "gives the second answer to each question",
     "adjudicator": "decides where the two disagree",
 }
 
@@ -56,10 +59,14 @@ class Command(BaseCommand):
     def _serve(self, port: int) -> None:
         with served(port, with_worker=True) as address:
             self.stdout.write(f"\nAssay is at {address} . These links log in once each, one for each person:\n")
-            for name, what in WHO_DOES_WHAT.items():
-                self.stdout.write(f"  {name:<12} {address}{login_path(User.objects.get(username=name))}")
-                self.stdout.write(f"  {'':<12} {what}")
-            self.stdout.write("\nUse a private window for the second and third person. Ctrl+C stops; nothing is lost.")
+            for user in User.objects.filter(username__in=WHO_DOES_WHAT).order_by("pk"):
+                self.stdout.write(f"  {user.username:<12} {address}{login_path(user)}")
+                self.stdout.write(f"  {'':<12} {WHO_DOES_WHAT[user.username]}")
+            self.stdout.write(
+                "\nUse a private window for each further person. Another link, while this runs:\n"
+                f"  ASSAY_VAR={settings.VAR_DIR} {sys.executable} manage.py login_link NAME --base-url {address}\n"
+                "Ctrl+C stops; nothing is lost."
+            )
             self.stdout.flush()
             try:
                 threading.Event().wait()
