@@ -109,7 +109,7 @@ def earn(config: Any, batch: Any, answers: list[str]) -> list[float]:
     for place, answer in enumerate(answers):
         ids = torch.tensor([tokens.encode(answer)])
         found = DataProto.from_dict(
-            tensors={"responses": ids, "prompts": ids, "attention_mask": torch.ones(1, 2 * ids.shape[1])},
+            tensors={"responses": ids, "prompts": ids, "attention_mask": torch.ones(1, 2 * ids.shape[1], dtype=torch.long)},
             non_tensors={
                 name: batch[name][place : place + 1] for name in ("data_source", "reward_model", "extra_info")
             },
