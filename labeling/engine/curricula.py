@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 from labeling.engine.errors import translated_errors
 from labeling.models import Curriculum
 from selector.curriculum import CURRICULA, RewardEvent
-from selector.curriculum.history import Moment, Standing, TrainingHistory, moments
+from selector.curriculum.history import Moment, Standing, TrainingHistory
 
 __all__ = [
     "CurriculumKind",
@@ -18,9 +19,11 @@ __all__ = [
     "QuestionStanding",
     "Standing",
     "Story",
+    "StoryReader",
     "curriculum_kinds",
     "fresh_curriculum",
     "open_curriculum",
+    "steps_a_moment",
 ]
 
 MOST_MOMENTS = 200  # points of a curve
@@ -109,18 +112,51 @@ class OpenCurriculum:
         """Return what ``state=`` goes on from."""
         return self._curriculum.state_dict()
 
-    def story(self, events: Iterable[tuple[str, str, Sequence[float | None], int]], newest_step: int) -> Story:
-        """Tell how the training went, from (id, uid, rewards, step) of its events; the curriculum must be fresh."""
-        history = TrainingHistory(self._curriculum)
-        reported = (RewardEvent(uid, tuple(rewards), step, identity) for identity, uid, rewards, step in events)
-        told = list(moments(history, reported, every=newest_step // MOST_MOMENTS + 1))
-        beliefs, standings = self._curriculum.beliefs, history.standings()
+    def history(self) -> TrainingHistory:
+        """Return what events are told to; the curriculum must be fresh and learns from them."""
+        return TrainingHistory(self._curriculum)
+
+
+class StoryReader:
+    """Reads a training's events from the first to the newest, as far as there is time; pickled, it goes on later.
+
+    ``last_id`` and ``n_read`` say how far it is; a moment is told whenever ``every`` steps are over.
+    """
+
+    def __init__(self, row: Curriculum, *, every: int) -> None:
+        self.last_id = self.n_read = 0
+        self._every = every
+        self._history = fresh_curriculum(row).history()
+        self._told: list[Moment] = []
+
+    def read(self, events: Iterable[tuple[int, str, Sequence[float | None], int]], *, until: float | None) -> None:
+        """Read (pk, uid, rewards, step) of events in the order of their pk, until a time of the monotonic clock."""
+        for pk, uid, rewards, step in events:
+            newest = self._history.newest_step
+            if newest is not None and step // self._every > newest // self._every:
+                self._told.append(self._history.moment())
+            self._history.add(RewardEvent(uid, tuple(rewards), step, str(pk)))
+            self.last_id, self.n_read = pk, self.n_read + 1
+            if until is not None and time.monotonic() >= until:
+                return
+
+    def story(self) -> Story:
+        """Tell what was read so far."""
+        beliefs, standings = self._history.curriculum.beliefs, self._history.standings()
         columns = (beliefs.a.tolist(), beliefs.b.tolist(), beliefs.n_rollouts.tolist(), beliefs.last_step.tolist())
         questions = [
             QuestionStanding(uid, standings[uid], a, b, n, last_step if last_step >= 0 else None)
             for uid, a, b, n, last_step in zip(beliefs.uids, *columns, strict=True)
         ]
-        return Story(told, questions)
+        return Story([*self._told, *([self._history.moment(is_over=False)] if self.n_read else [])], questions)
+
+
+def steps_a_moment(newest_step: int) -> int:
+    """Return after how many steps a moment is told: so many that few enough are, and seldom another number."""
+    every = 1
+    while newest_step // every >= MOST_MOMENTS:
+        every *= 2
+    return every
 
 
 def open_curriculum(row: Curriculum) -> OpenCurriculum:

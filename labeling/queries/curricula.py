@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -13,11 +14,14 @@ from labeling.engine.curricula import (
     QuestionStanding,
     Standing,
     Story,
+    StoryReader,
     curriculum_kinds,
-    fresh_curriculum,
+    steps_a_moment,
 )
 from labeling.models import ApiToken, Curriculum, DatasetSnapshot, Pool
 
+SECONDS_PER_LOOK = 0.8  # of reading reports while somebody waits for the page; the page then shows how far it is
+EVENTS_PER_QUERY = 2000
 EVIDENCE_BOUNDS = (0, 8, 16, 32, 64, 128)  # rollouts of a question: the classes of the histogram
 
 
@@ -27,6 +31,15 @@ class QuestionLine:
 
     text: str
     question: QuestionStanding
+
+
+@dataclass(frozen=True)
+class StoryOrProgress:
+    """The story, or while reports are still to be read, how far that is."""
+
+    story: Story | None
+    n_read: int
+    n_left: int
 
 
 def curricula_of(pool: Pool) -> QuerySet[Curriculum]:
@@ -55,16 +68,22 @@ def kind_of(curriculum: Curriculum) -> CurriculumKind:
     return next(kind for kind in curriculum_kinds() if kind.key == curriculum.kind)
 
 
-def story_of(curriculum: Curriculum) -> Story:
-    """How the training went so far; told again only when rewards have come in since."""
-    latest = curriculum.events.aggregate(id=Max("id"), step=Max("step"))
-    key = f"curriculum-story-{curriculum.pk}-{curriculum.created_at.timestamp()}-{latest['id']}"
-    story: Story | None = cache.get(key)
-    if story is None:
-        events = curriculum.events.order_by("id").values_list("event_id", "question_uid", "rewards", "step")
-        story = fresh_curriculum(curriculum).story(events.iterator(), latest["step"] or 0)
-        cache.set(key, story)
-    return story
+def story_of(curriculum: Curriculum, *, seconds: float | None = SECONDS_PER_LOOK) -> StoryOrProgress:
+    """How the training went so far. Only reports that came in since the last look are read, for about ``seconds``."""
+    found = curriculum.events.aggregate(n=Count("id"), step=Max("step"))
+    every = steps_a_moment(found["step"] or 0)
+    key = f"curriculum-reader-{curriculum.pk}-{curriculum.created_at.timestamp()}-{every}"
+    reader: StoryReader = cache.get(key) or StoryReader(curriculum, every=every)
+    until, n_before = None if seconds is None else time.monotonic() + seconds, reader.n_read
+    events = curriculum.events.order_by("id").values_list("id", "question_uid", "rewards", "step")
+    while reader.n_read < found["n"]:
+        reader.read(events.filter(id__gt=reader.last_id)[:EVENTS_PER_QUERY], until=until)
+        if until is not None and time.monotonic() >= until:
+            break
+    if reader.n_read > n_before:
+        cache.set(key, reader)
+    n_left = max(0, found["n"] - reader.n_read)
+    return StoryOrProgress(None if n_left else reader.story(), reader.n_read, n_left)
 
 
 def evidence_histogram(story: Story) -> list[tuple[str, int]]:

@@ -15,7 +15,7 @@ from labeling.models import Pool
 from labeling.queries import curricula as queries
 from labeling.queries.exports import gold_counts
 from labeling.views.access import managed_curriculum, managed_pool, managed_token
-from labeling.views.respond import HtmxHttpRequest, page_of, redirect, say
+from labeling.views.respond import HtmxHttpRequest, page_of, redirect, render_page, say
 
 
 @require_safe
@@ -46,7 +46,13 @@ def curriculum_new(request: HtmxHttpRequest, pool_slug: str) -> HttpResponse:
 def curriculum(request: HtmxHttpRequest, curriculum_id: int) -> HttpResponse:
     """How the training went so far, and where each question stands."""
     curriculum = managed_curriculum(request.user, curriculum_id)
-    story = queries.story_of(curriculum)
+    read = queries.story_of(curriculum)
+    story = read.story
+    if story is None or request.htmx:  # htmx asks while reports are being read, and at the end for the page anew
+        if story is not None:
+            return redirect(request, request.get_full_path())
+        context = {"pool": curriculum.pool, "curriculum": curriculum, "kind": queries.kind_of(curriculum), "read": read}
+        return render_page(request, "labeling/curriculum.html", "progress", context)
     standing = request.GET.get("standing", "")
     standing = standing if standing in set(Standing) else ""
     context = {

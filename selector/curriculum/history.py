@@ -57,17 +57,22 @@ class _Record:
 
     def __init__(self) -> None:
         self.newest: deque[bool] = deque(maxlen=WINDOW)
+        self.n_right = 0
         self.was_done = False
+        self.standing = Standing.UNTRIED
 
     def add(self, is_right: bool) -> None:
+        if len(self.newest) == WINDOW:
+            self.n_right -= self.newest[0]
         self.newest.append(is_right)
+        self.n_right += is_right
+        self.standing = self._judged()
         self.was_done = self.was_done or self.standing is Standing.DONE
 
-    @property
-    def standing(self) -> Standing:
+    def _judged(self) -> Standing:
         if len(self.newest) < WINDOW // 2:
-            return Standing.LEARNING if self.newest else Standing.UNTRIED
-        share = sum(self.newest) / len(self.newest)
+            return Standing.LEARNING
+        share = self.n_right / len(self.newest)
         if share >= DONE:
             return Standing.DONE
         if self.was_done and share < FORGOTTEN:
@@ -85,6 +90,7 @@ class TrainingHistory:
         self.curriculum = curriculum
         self.newest_step: int | None = None
         self._records = {uid: _Record() for uid in curriculum.beliefs.uids}
+        self._n_standing = Counter({Standing.UNTRIED: len(self._records)})
         self._groups: dict[tuple[str, int], set[float]] = defaultdict(set)
         self._ids: set[str] = set()
 
@@ -95,23 +101,26 @@ class TrainingHistory:
         self._ids.add(event.id)
         self.curriculum.observe(event.uid, event.rewards, event.step)
         self.newest_step = max(event.step, -1 if self.newest_step is None else self.newest_step)
+        record = self._records[event.uid]
+        self._n_standing[record.standing] -= 1
         for reward in event.rewards:
             if reward is not None and math.isfinite(reward):
-                self._records[event.uid].add(reward >= self.curriculum.settings.success_at)
+                record.add(reward >= self.curriculum.settings.success_at)
                 self._groups[event.uid, event.step].add(reward)
+        self._n_standing[record.standing] += 1
 
     def standings(self) -> dict[str, Standing]:
         """Return where each question stands, by uid."""
         return {uid: record.standing for uid, record in self._records.items()}
 
-    def moment(self) -> Moment:
-        """Return what is believed now; ``useful`` is about the groups since the call before."""
+    def moment(self, *, is_over: bool = True) -> Moment:
+        """Return what is believed now; ``useful`` is about the groups since the last moment that was over."""
         beliefs = self.curriculum.beliefs
         n = beliefs.a + beliefs.b
-        counted = Counter(self.standings().values())
         low, first, median, third, high = np.quantile(beliefs.n_rollouts, (0, 0.25, 0.5, 0.75, 1)).tolist()
         useful = [len(rewards) > 1 for rewards in self._groups.values()]
-        self._groups.clear()
+        if is_over:
+            self._groups.clear()
         return Moment(
             step=-1 if self.newest_step is None else self.newest_step,
             n_rollouts=int(beliefs.n_rollouts.sum()),
@@ -120,7 +129,7 @@ class TrainingHistory:
             spread=float(np.sqrt(beliefs.a * beliefs.b / (n * n * (n + 1))).mean()),
             useful=float(np.mean(useful)) if useful else None,
             evidence=(low, first, median, third, high),
-            standings={standing: counted[standing] for standing in Standing},
+            standings={standing: self._n_standing[standing] for standing in Standing},
         )
 
 

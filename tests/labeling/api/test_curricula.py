@@ -1,6 +1,7 @@
 import json
 
 import pytest
+from django.core.cache import cache
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
@@ -169,7 +170,7 @@ def test_the_story_of_the_rewards(trainer, curriculum):
         ]
         post(trainer, curriculum, "rewards", {"events": events})
 
-    story = story_of(curriculum)
+    story = story_of(curriculum).story
 
     assert [moment.step for moment in story.moments] == [0, 1, 2]
     assert story.moments[0].spread > story.moments[-1].spread
@@ -177,6 +178,39 @@ def test_the_story_of_the_rewards(trainer, curriculum):
     assert standings["u0"] == "done"
     assert standings["u1"] == "stuck"
     assert standings["u2"] == "untried"
+
+
+def test_a_long_story_is_read_piece_by_piece_and_new_rewards_alone_afterwards(trainer, curriculum):
+    for step in range(6):
+        events = [an_event(f"{step}-{i}", uid=f"u{i}", rewards=[i % 2, 1], step=step) for i in range(6)]
+        post(trainer, curriculum, "rewards", {"events": events[:3]})
+        story_of(curriculum, seconds=0.0)
+        post(trainer, curriculum, "rewards", {"events": events[3:]})
+    n_left = [story_of(curriculum, seconds=0.0).n_left for _ in range(2)]
+    in_pieces = story_of(curriculum).story
+    cache.clear()
+
+    assert n_left == [29, 28]  # a look without time reads one report
+    assert in_pieces == story_of(curriculum, seconds=None).story
+    assert [moment.step for moment in in_pieces.moments] == list(range(6))
+
+
+def test_the_page_shows_how_far_the_reading_is(trainer, curriculum, manager, monkeypatch):
+    post(trainer, curriculum, "rewards", {"events": [an_event(str(n)) for n in range(5)]})
+    monkeypatch.setattr("labeling.views.curricula.queries.story_of", lambda row: story_of(row, seconds=0.0))
+    client, address = Client(), reverse("curriculum", args=[curriculum.pk])
+    client.force_login(manager, backend="django.contrib.auth.backends.ModelBackend")
+
+    page, part = client.get(address), client.get(address, headers={"HX-Request": "true"})
+    monkeypatch.undo()
+    after = client.get(address, headers={"HX-Request": "true"})
+
+    assert "1 of 5" in page.content.decode()
+    assert "2 of 5" in part.content.decode()
+    assert "<h1>" in page.content.decode()
+    assert "<h1>" not in part.content.decode()
+    assert after["HX-Redirect"] == address
+    assert "Beliefs over time" in client.get(address).content.decode()
 
 
 def no_token():
