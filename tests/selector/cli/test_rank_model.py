@@ -284,6 +284,8 @@ def test_probing_with_other_settings_is_noticed_later(folder, capsys):
     [
         (["--budget", "31"], "assay: The pool has 30 questions, 30 of them eligible; the budget asks for 31."),
         (["--alpha", "0.01"], "assay: The calibration set has 20 questions; alpha = 0.01 needs at least 99."),
+        (["--seed", str(2**32)], "assay: seed is 4294967296; it must be a whole number from 0 to 4294967295."),
+        (["--clusters", "31"], "assay: n_clusters is 31; it must be at most the number of questions, 30."),
         (["--embeddings", "nowhere.npy"], "assay: --embeddings is 'nowhere.npy'; it must be a .npy file"),
     ],
 )
@@ -291,6 +293,15 @@ def test_what_cannot_succeed_is_refused_before_the_model_is_asked(folder, capsys
     assert rank(folder, *options) == 1
 
     assert errors(capsys)[0].startswith(message)
+    assert not (folder / "state" / "completions.jsonl").exists() or n_stored(folder) == 0
+
+
+def test_an_embedder_with_a_mistyped_name_is_refused_before_the_model_is_asked(folder, capsys):
+    given = arguments(folder, "--embedder", "no-such/embedder")
+    at = given.index("--embeddings")
+
+    assert main(given[:at] + given[at + 2 :]) == 1
+    assert errors(capsys)[0].startswith("assay: No model 'no-such/embedder' at this machine or the model hub")
     assert not (folder / "state" / "completions.jsonl").exists() or n_stored(folder) == 0
 
 
