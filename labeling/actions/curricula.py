@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from django.db import transaction
+from django.db import IntegrityError, transaction
 
 from labeling import policies
 from labeling.audit import record_event
+from labeling.engine.answers import policy_of
 from labeling.engine.curricula import OpenCurriculum, curriculum_kinds, fresh_curriculum, open_curriculum
-from labeling.engine.exports import rollout_counts
+from labeling.engine.variance import rollout_scores
 from labeling.errors import Conflict, EngineFailure, LabelingError
 from labeling.models import (
     Curriculum,
@@ -47,7 +48,6 @@ class Received:
     rejected: list[tuple[int, str, str]] = field(default_factory=list)
 
 
-@transaction.atomic
 def create_curriculum(
     *,
     pool: Pool,
@@ -62,7 +62,7 @@ def create_curriculum(
     """Make a curriculum over the questions of a snapshot, whose beliefs start from the pool's stored rollouts.
 
     Raises LabelingError for a kind that does not exist and a name that is taken, EngineFailure for options that mean
-    nothing.
+    nothing. Rollouts that were not graded before are graded first, in no transaction, and that is kept.
     """
     policies.check_can_manage(pool, by)
     kinds = [each.key for each in curriculum_kinds()]
@@ -73,8 +73,9 @@ def create_curriculum(
     name = name.strip()
     if not name:
         raise LabelingError("The curriculum has no name. Give it one, such as the training run's.", code="name_missing")
+    taken = Conflict(f"{pool} has a curriculum {name!r} already. Choose another name.", code="name_taken")
     if Curriculum.objects.filter(pool=pool, name=name).exists():
-        raise Conflict(f"{pool} has a curriculum {name!r} already. Choose another name.", code="name_taken")
+        raise taken
     curriculum = Curriculum(
         pool=pool,
         snapshot=snapshot,
@@ -86,8 +87,13 @@ def create_curriculum(
         created_by=by,
     )
     curriculum.state = fresh_curriculum(curriculum).state()  # and so options that mean nothing are refused here
-    curriculum.save()
-    record_event("curriculum.created", target=curriculum, by=by, pool=pool, kind=kind, questions=snapshot.n_rows)
+    with transaction.atomic():
+        try:
+            with transaction.atomic():
+                curriculum.save()
+        except IntegrityError as error:  # somebody was faster
+            raise taken from error
+        record_event("curriculum.created", target=curriculum, by=by, pool=pool, kind=kind, questions=snapshot.n_rows)
     return curriculum
 
 
@@ -191,14 +197,17 @@ def _stored_rollouts(snapshot: DatasetSnapshot) -> dict[str, list[int]]:
     """Return successes and failures by uid, of the rollouts that the questions' runs have stored."""
     counts: dict[str, list[int]] = {}
     answers = {row["uid"]: row["answer"] for row in snapshot.rows}
-    by_run: dict[SelectionRun, dict[Question, str]] = {}
+    by_run: dict[SelectionRun, list[Question]] = {}
     golds = GoldAnswer.objects.filter(question__pool=snapshot.pool).select_related(
         "question", "round__run__policy_model", "round__run__pool"
     )
     for gold in golds:
         if gold.question.uid in answers:
-            by_run.setdefault(gold.round.run, {})[gold.question] = answers[gold.question.uid]
-    for run, of_run in by_run.items():
-        for uid, found in rollout_counts(run, of_run).items():
-            counts[uid] = [found.n_right, found.n - found.n_right]
+            by_run.setdefault(gold.round.run, []).append(gold.question)
+    policy = policy_of(snapshot.pool)
+    for run, questions in by_run.items():
+        scores = rollout_scores(run, [(each, answers[each.uid]) for each in questions], policy=policy)
+        for uid, rewards in scores.rewards.items():
+            n_right = round(sum(rewards))
+            counts[uid] = [n_right, len(rewards) - n_right]
     return counts

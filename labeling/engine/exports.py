@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 
@@ -16,21 +15,10 @@ from selector.answers import GRADER_VERSION
 __all__ = [
     "GRADER_VERSION",
     "RewardFileChecks",
-    "RolloutCounts",
     "pass_rates",
     "rewards_source",
-    "rollout_counts",
     "versions",
 ]
-
-
-@dataclass(frozen=True)
-class RolloutCounts:
-    """Of one question's stored rollouts: how many there are, could be read, and gave the gold answer."""
-
-    n: int
-    n_readable: int
-    n_right: int
 
 
 class RewardFileChecks:
@@ -63,20 +51,12 @@ def pass_rates(run: SelectionRun, golds: Mapping[Question, str]) -> dict[str, fl
 
     Left out are questions without a readable rollout or without stored answers.
     """
-    counts = rollout_counts(run, golds)
-    return {uid: count.n_right / count.n_readable for uid, count in counts.items() if count.n_readable}
-
-
-def rollout_counts(run: SelectionRun, golds: Mapping[Question, str]) -> dict[str, RolloutCounts]:
-    """Return, by uid, what a run's stored rollouts gave; questions without stored answers are left out."""
     policy = policy_of(run.pool)
-    counts = {}
     votes = {each.uid: each for each in stored_votes(run, list(golds))}
+    rates = {}
     for question, gold in golds.items():
-        if question.uid not in votes:
-            continue
-        rollouts = votes[question.uid].outcome_answers
-        readable = [answer for answer in rollouts if answer]
-        gold_class, *classes = answer_clusters([gold, *readable], kind=question.answer_kind, policy=policy)
-        counts[question.uid] = RolloutCounts(len(rollouts), len(readable), classes.count(gold_class))
-    return counts
+        readable = [answer for answer in votes[question.uid].outcome_answers if answer] if question.uid in votes else []
+        if readable:
+            gold_class, *classes = answer_clusters([gold, *readable], kind=question.answer_kind, policy=policy)
+            rates[question.uid] = classes.count(gold_class) / len(readable)
+    return rates

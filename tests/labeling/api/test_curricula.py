@@ -7,9 +7,10 @@ from django.urls import reverse
 from django.utils import timezone
 
 from labeling.actions.curricula import create_curriculum
+from labeling.actions.exports import create_snapshot
 from labeling.actions.tokens import create_token, revoke_token
 from labeling.errors import Conflict, EngineFailure, LabelingError
-from labeling.models import ApiToken, Curriculum, Membership, RewardEvent
+from labeling.models import ApiToken, Curriculum, GoldAnswer, Membership, RecordedVotes, RewardEvent
 from labeling.queries.curricula import story_of
 from tests import factories
 
@@ -295,12 +296,44 @@ def test_a_body_that_makes_no_sense_is_a_client_error(body, trainer, curriculum)
 
 
 def test_beliefs_start_from_the_stored_rollouts(manager, pool):
+    asked, unasked = factories.make_questions(pool=pool, n=2)
+    run = factories.make_run(pool=pool, questions=[asked, unasked], generation_fingerprint="recorded")
+    round = factories.make_round(run=run)
+    for question in (asked, unasked):
+        GoldAnswer.objects.create(question=question, round=round, answer="7", source=GoldAnswer.Source.SINGLE)
+    RecordedVotes.objects.create(
+        question_fingerprint=asked.fingerprint,
+        question_uid=asked.uid,
+        generation_fingerprint="recorded",
+        votes={"id": asked.uid, "probe_answers": [], "outcome_answers": ["7", "7.0", "8", ""]},
+    )
+    snapshot = create_snapshot(pool=pool, by=manager)
+
+    started = create_curriculum(pool=pool, snapshot=snapshot, kind="insight", name="run", by=manager)
+    fresh = create_curriculum(
+        pool=pool, snapshot=snapshot, kind="insight", name="another model", by=manager, uses_stored_rollouts=False
+    )
+
+    assert started.prior == {asked.uid: [2, 2]}
+    assert fresh.prior == {}
+    standings = {each.uid: each for each in story_of(started).story.questions}
+    assert (standings[asked.uid].a, standings[asked.uid].b) > (standings[unasked.uid].a, standings[unasked.uid].b)
+
+
+def test_of_two_who_take_a_name_at_once_one_is_told(pool, manager, monkeypatch):
     snapshot = factories.make_snapshot(pool=pool, n_rows=2)
+    wanted = {"pool": pool, "snapshot": snapshot, "kind": "mopps", "name": "run", "by": manager}
 
-    curriculum = create_curriculum(pool=pool, snapshot=snapshot, kind="insight", name="run", by=manager)
+    def in_between(snapshot):  # the other is faster, between the look and the save
+        monkeypatch.undo()
+        create_curriculum(**wanted)
+        return {}
 
-    assert curriculum.prior == {}
-    assert Curriculum.objects.get().state["curriculum"] == "insight"
+    monkeypatch.setattr("labeling.actions.curricula._stored_rollouts", in_between)
+
+    with pytest.raises(Conflict, match="another name"):
+        create_curriculum(**wanted)
+    assert Curriculum.objects.filter(name="run").count() == 1
 
 
 def test_a_name_is_taken_once(curriculum, manager):
