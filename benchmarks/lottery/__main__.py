@@ -11,6 +11,7 @@ import argparse
 import hashlib
 import json
 import os
+import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import cache
@@ -22,11 +23,13 @@ os.environ.update(HF_HUB_OFFLINE="1", HF_DATASETS_OFFLINE="1", TOKENIZERS_PARALL
 from benchmarks.lottery.arms import N_SEEDS, PICKS_FILE, Job, Picks, jobs
 from benchmarks.lottery.pools import POOLS, Evidence, Pool, gather_evidence, gather_internals
 from benchmarks.lottery.table import DOCUMENT, rewrite, tables
+from selector.errors import StateInUse
 from selector.internals import Internals
 from selector.progress import StageProgress
 
 RESULTS = Path("docs/data/lottery.jsonl")
 SCRATCH = Path("var/lottery")
+SECONDS_BETWEEN_TRIES = 5.0
 
 
 def read_results(path: Path = RESULTS) -> list[dict[str, Any]]:
@@ -68,7 +71,15 @@ def run(shard: int, n_shards: int, progress: StageProgress, *, n_seeds: int, poo
     be_quiet()
     torch.set_num_threads(1)
     loaded = cache(lambda name: POOLS[name]())
-    gathered = cache(lambda name: gather_evidence(loaded(name), SCRATCH / name, progress))
+
+    @cache
+    def gathered(name: str) -> Evidence:
+        while True:
+            try:
+                return gather_evidence(loaded(name), SCRATCH / name, progress)
+            except StateInUse:  # by the process of another shard, which asks for the same
+                progress("waiting for the other process's answers", 0, 1)
+                time.sleep(SECONDS_BETWEEN_TRIES)
 
     def gather(pool: Pool, with_internals: bool) -> tuple[Evidence, Internals | None]:
         return gathered(pool.name), gather_internals(pool, SCRATCH / pool.name) if with_internals else None

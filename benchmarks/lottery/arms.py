@@ -35,13 +35,13 @@ class Arm:
 ARMS: Mapping[str, Arm] = {
     "random": Arm("random", title="Random"),
     "const": Arm("const", title="CONST, alpha .1"),
+    "const_wide": Arm("const", alpha={"demo": "0.2", "mixed": "0.5"}, title="CONST, wider alpha"),
     "entropy": Arm("entropy", title="Entropy of the answers"),
     "shift": Arm("shift", uses_internals=True, title="SHIFT"),
     "never_right": Arm(control="lowest", title="control: never right"),
     "always_right": Arm(control="highest", title="control: always right"),
     "sometimes_right": Arm(control="between", title="control: sometimes right", pools=("mixed",)),
     "full": Arm("full", title="the whole pool"),
-    "const_wide": Arm("const", alpha={"demo": "0.2", "mixed": "0.5"}, title="CONST, wider alpha"),
     "v1": Arm("v1", title="V1: random of each cluster"),
     "v2": Arm("v2", title="V2: largest sets, no clusters"),
     "v3": Arm("v3", title="V3: entropy of each cluster"),
@@ -52,8 +52,9 @@ ARMS: Mapping[str, Arm] = {
 CONTROLS = ("never_right", "always_right", "sometimes_right")
 STAGES: tuple[tuple[tuple[str, int], ...], ...] = (  # a stage is finished for all seeds before the next begins
     tuple((arm, 8) for arm in ("random", "const", "entropy", "shift", *CONTROLS, "full")),
-    tuple((arm, budget) for budget in (4, 16) for arm in ("random", "const", "entropy", "shift")),
-    tuple((arm, 8) for arm in ("scf", "care_proxy", "v1", "v2", "const_wide", "v3")),
+    tuple((arm, 8) for arm in ("const_wide", "scf", "v1")),
+    tuple((arm, budget) for budget in (4, 16) for arm in ("random", "const", "const_wide", "entropy", "shift")),
+    tuple((arm, 8) for arm in ("care_proxy", "v2", "v3")),
 )
 
 
