@@ -1,12 +1,13 @@
-"""The command `assay`: rank a pool, probe it, grade answers, read an answer."""
+"""The command `assay`."""
 
 from __future__ import annotations
 
 import argparse
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
+from selector.command_line import Subparsers, add_command, field_and_column, with_progress
 from selector.comparing.commands import add_backtest, add_compare
 from selector.config import PRESETS, RULES
 from selector.curriculum.commands import add_curriculum
@@ -20,14 +21,16 @@ ENGINES = ("transformers", "openai", "scripted")
 DESCRIPTION = """\
 Find the questions whose answers are worth paying for.
 
-  rank    which questions of a pool to have answered, from a model or from recorded answers
-  probe   only ask the model, and record its answers for later
-  variance  which questions a model is sometimes right on, from scored runs
-  compare   how strategies differ on one pool, from the same answers
-  backtest  what strategies' picks are worth, where answers are known
+  rank        which questions of a pool to have answered, from a model or from recorded answers
+  probe       only ask the model, and record its answers for later
+  compare     how strategies differ on one pool, from the same answers
+  backtest    what strategies' picks are worth, where answers are known
+  variance    which questions a model is sometimes right on, from scored runs
   curriculum  how a training goes, from its reward log
-  grade   compare answers with gold answers
-  read    what a trainer's grader reads in an answer
+  grade       compare answers with gold answers
+  read        what a trainer's grader reads in an answer
+
+`assay COMMAND --help` says more of each, with examples.
 """
 
 RANK_EXAMPLES = """\
@@ -74,6 +77,19 @@ What happens inside the model (one chain a question; only with the model on this
 Then anywhere: assay rank --votes pool_votes.jsonl --calibration-votes calibration_votes.jsonl ...
 """
 
+GRADE_EXAMPLES = """\
+A case a line:
+
+  {"gold": "\\\\frac{1}{2}", "answer": "0.5", "kind": "number"}
+
+  assay grade cases.jsonl                        the same lines, each with its verdict
+"""
+
+READ_EXAMPLES = """\
+  assay read "\\frac{1}{2}"
+  assay read "1,2" --kind set
+"""
+
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status."""
@@ -106,36 +122,35 @@ def main(argv: Sequence[str] | None = None) -> int:
 def build_parser() -> argparse.ArgumentParser:
     """Return the parser of the whole command."""
     parser = argparse.ArgumentParser(
-        prog="assay", description=DESCRIPTION, formatter_class=argparse.RawDescriptionHelpFormatter
+        prog="assay",
+        usage="assay COMMAND ...",
+        description=DESCRIPTION,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
+    # The description lists the commands; a list of argparse's own would say the same again.
     commands = parser.add_subparsers(
-        dest="command", required=True, metavar="{rank,probe,variance,curriculum,compare,backtest,grade,read}"
+        prog="assay", dest="command", required=True, metavar="COMMAND", help=argparse.SUPPRESS
     )
     _add_rank(commands)
     _add_probe(commands)
-    add_variance(commands)
-    add_curriculum(commands)
     add_compare(commands)
     add_backtest(commands)
+    add_variance(commands)
+    add_curriculum(commands)
 
-    grade = commands.add_parser("grade", help="compare answers with gold answers")
+    grade = add_command(commands, "grade", "compare answers with gold answers", GRADE_EXAMPLES)
     grade.add_argument("cases", metavar="CASES.jsonl", help="rows with gold, answer and, if known, kind")
-    grade.set_defaults(run=_grade, check=None)
-    read = commands.add_parser("read", help="what a trainer's grader reads in an answer")
+    grade.set_defaults(run=_grade)
+    read = add_command(commands, "read", "what a trainer's grader reads in an answer", READ_EXAMPLES)
     read.add_argument("answer", metavar="ANSWER", help='for example "\\frac{1}{2}"')
     read.add_argument("--kind", help="number, expression, set, tuple, interval, equation, choice, percent, ...")
-    read.set_defaults(run=_read, check=None)
+    read.set_defaults(run=_read)
     return parser
 
 
-def _add_rank(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    rank = commands.add_parser(
-        "rank",
-        help="which questions of a pool to have answered",
-        epilog=RANK_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    rank.set_defaults(run=_rank, check=_check_rank, parser=rank)
+def _add_rank(commands: Subparsers) -> None:
+    rank = add_command(commands, "rank", "which questions of a pool to have answered", RANK_EXAMPLES)
+    rank.set_defaults(run=_rank, check=_check_rank)
     rank.add_argument("pool", nargs="?", metavar="POOL", help="questions without answers: JSONL, CSV or Parquet")
     rank.add_argument("--calibration", metavar="CAL", help="questions with answers, of the same sort as the pool's")
     rank.add_argument("--votes", metavar="FILE", help="recorded answers to the pool's questions, instead of a model")
@@ -168,9 +183,7 @@ def _add_rank(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
     source.add_argument("--embeddings", metavar="X.npy", help="one row of numbers for each row of the pool")
     inside = rank.add_argument_group("what happens inside the model (shift, badge, pivot_trace, ...)")
     inside.add_argument("--internals", metavar="F.npz", help="as `assay probe --internals` wrote them")
-    triage = rank.add_argument_group(
-        "triage along the ranking (reconstruction of PivotTrace's)"
-    )
+    triage = rank.add_argument_group("triage along the ranking (reconstruction of PivotTrace's)")
     triage.add_argument("--triage-probes", metavar="OUT.jsonl", help="write which questions to label as probes")
     triage.add_argument("--n-triage-probes", type=int, default=64, metavar="N", help="how many (default: 64)")
     triage.add_argument(
@@ -183,14 +196,9 @@ def _add_rank(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
     output.add_argument("--scores", metavar="SCORES.jsonl", help="what every question of the pool measured")
 
 
-def _add_probe(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    probe = commands.add_parser(
-        "probe",
-        help="only ask the model, and record its answers",
-        epilog=PROBE_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    probe.set_defaults(run=_probe, check=_check_probe, parser=probe)
+def _add_probe(commands: Subparsers) -> None:
+    probe = add_command(commands, "probe", "only ask the model, and record its answers", PROBE_EXAMPLES)
+    probe.set_defaults(run=_probe, check=_check_probe)
     probe.add_argument("pool", metavar="POOL", help="questions, with answers or without: JSONL, CSV or Parquet")
     _add_model_options(probe, n_answers=20)
     probe.add_argument("--out", required=True, metavar="VOTES.jsonl", help="the recorded answers")
@@ -213,19 +221,14 @@ def _add_model_options(parser: argparse.ArgumentParser, *, n_answers: int | None
     model.add_argument("--outcomes", type=int, default=n_answers, metavar="N", help="sampled answers (default: 20)")
     model.add_argument("--probes", type=int, default=n_answers, metavar="N", help="forced answers (default: 20)")
     model.add_argument("--kind", metavar="K", help="kind of the answers, for questions that do not say")
-    model.add_argument("--map", action="append", type=_mapping, metavar="FIELD=COLUMN", help="e.g. question=problem")
+    model.add_argument(
+        "--map", action="append", type=field_and_column, metavar="FIELD=COLUMN", help="e.g. question=problem"
+    )
     model.add_argument(
         "--repair", action="store_true", help="mend LaTeX that JSON escapes have damaged (\\f, \\r, ...)"
     )
     model.add_argument("--seed", type=int, default=None, metavar="S", help="default: 0")
     model.add_argument("--state", metavar="DIR", help="where answers are kept for going on later (default: OUT.state)")
-
-
-def _mapping(text: str) -> tuple[str, str]:
-    field, equals, column = text.partition("=")
-    if not (field and equals and column):
-        raise argparse.ArgumentTypeError(f"{text!r} is not FIELD=COLUMN")
-    return field, column
 
 
 def _check_rank(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
@@ -277,20 +280,13 @@ def _check_probe(parser: argparse.ArgumentParser, options: argparse.Namespace) -
 def _rank(options: argparse.Namespace) -> int:
     from selector import commands  # heavy imports wait until the command line is known to be right
 
-    return _with_progress(commands.rank, options)
+    return with_progress(commands.rank, options)
 
 
 def _probe(options: argparse.Namespace) -> int:
     from selector import commands
 
-    return _with_progress(commands.probe, options)
-
-
-def _with_progress(command: Callable[..., int], options: argparse.Namespace) -> int:
-    from selector.progress import StageProgress, StopOnSignal
-
-    with StageProgress() as progress, StopOnSignal(progress.say) as stop:
-        return command(options, progress, stop)
+    return with_progress(commands.probe, options)
 
 
 def _grade(options: argparse.Namespace) -> int:

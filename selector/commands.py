@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 from argparse import Namespace
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
@@ -14,16 +13,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from selector.answers import Grader
+from selector.command_line import check_writable
 from selector.config import SelectionConfig
 from selector.conformal import THRESHOLDS
-from selector.diversity import PACKAGED_EMBEDDERS, check_embedder, embed, embedder_fingerprint
-from selector.errors import FingerprintMismatch, InvalidConfig, MissingEvidence, PoolTooSmall
+from selector.diversity import PACKAGED_EMBEDDERS, check_embedder
+from selector.errors import InvalidConfig, MissingEvidence, PoolTooSmall
 from selector.internals import Internals
 from selector.labeled import read_labeled
 from selector.output import line, write_ranking
 from selector.pipeline import Progress, run_selection
 from selector.probing import Probed, Questions, probe_files, read_question_file
 from selector.progress import StageProgress, StopOnSignal
+from selector.recorded import embedded_texts, fit_counts, load_embeddings, load_internals
 from selector.report import count_tokens
 from selector.state import State, write_atomically
 from selector.strategies import STRATEGIES, Need, Strategy
@@ -36,7 +37,7 @@ N_SHOWN = 20  # messages about single rows before the rest are only counted; a r
 
 
 @dataclass
-class Evidence:
+class Gathered:
     """The recorded answers that a ranking starts from, and how they came about.
 
     ``numbers`` are the rows of the pool's file (from 0) that its questions stand on, where some were left out.
@@ -69,62 +70,50 @@ def rank(options: Namespace, progress: StageProgress, stop: StopOnSignal) -> int
         state = None
         if options.votes is None:
             state = stack.enter_context(State(options.state or f"{options.out}.state"))
-            evidence = _ask_model(options, config, labeled, state, progress, stop)
+            gathered = _ask_model(options, config, labeled, state, progress, stop)
         else:
             if options.state:
                 state = stack.enter_context(State(options.state))
             progress("reading votes", 0, 1)
-            evidence = _read_recorded(options, config)
-        _say_unknown(labeled, evidence.pool, progress)
+            gathered = _read_recorded(options, config)
+        _say_unknown(labeled, gathered.pool, progress)
         if triage_labels:
-            check_has_outcomes(config.strategy, evidence.pool)
-        embeddings, embedder = _embeddings(evidence, options, state, advance)
+            check_has_outcomes(config.strategy, gathered.pool)
+        embeddings, embedder = _embeddings(gathered, options, state, advance)
         grader = stack.enter_context(Grader(verdicts=state.verdicts if state else None))
         result = run_selection(
-            evidence.pool,
-            evidence.calibration,
-            config=evidence.config,
+            gathered.pool,
+            gathered.calibration,
+            config=gathered.config,
             embeddings=embeddings,
             embedder=embedder,
-            internals=evidence.internals,
+            internals=gathered.internals,
             grader=grader,
-            ineligible=evidence.set_aside,
+            ineligible=gathered.set_aside,
             labeled=labeled,
             progress=advance,
         )
         told_of: dict[str, dict[str, object]] = {}
         if triage_labels:
-            triage, told_of = routes(result, evidence.pool, triage_labels, grader, evidence.config.grouping)
-            evidence.told["triage"] = triage.to_json()
+            triage, told_of = routes(result, gathered.pool, triage_labels, grader, gathered.config.grouping)
+            gathered.told["triage"] = triage.to_json()
     progress.close()
     if options.triage_probes:
-        write_atomically(options.triage_probes, probe_lines(result, evidence.pool, options.n_triage_probes))
+        write_atomically(options.triage_probes, probe_lines(result, gathered.pool, options.n_triage_probes))
         progress.say(f"Wrote the questions to label for the triage to {options.triage_probes}.")
-    report = {**result.report, **evidence.told, "tokens": evidence.tokens, "seconds": progress.seconds}
+    report = {**result.report, **gathered.told, "tokens": gathered.tokens, "seconds": progress.seconds}
     write_ranking(result, report, told_of, options, progress)
     return 0
 
 
-def _read_recorded(options: Namespace, config: SelectionConfig) -> Evidence:
+def _read_recorded(options: Namespace, config: SelectionConfig) -> Gathered:
     pool = read_votes(options.votes)
     calibration = read_votes(options.calibration_votes, calibration=True) if options.calibration_votes else []
-    pool, calibration, config = _fit_counts(pool, calibration, options, config)
+    pool, calibration, config = fit_counts(pool, calibration, options, config)
     tokens = count_tokens([*pool, *calibration])
     if not STRATEGIES[config.strategy].needs_budget:
         config = config.replace(budget=len(pool))
-    return Evidence(pool, calibration, config, tokens, internals=load_internals(options.internals, pool))
-
-
-def load_internals(path: str | None, pool: Sequence[QuestionVotes]) -> Internals | None:
-    """Read the internals of a pool's questions; None without a file. Raises InvalidConfig, and FingerprintMismatch
-    where they come from chains of other generation settings than the answers."""
-    if path is None:
-        return None
-    internals = Internals.load(path).take([question.uid for question in pool])
-    for question in pool:
-        if question.fingerprint not in (None, internals.fingerprint):
-            raise FingerprintMismatch(pool=str(question.fingerprint), calibration=internals.fingerprint)
-    return internals
+    return Gathered(pool, calibration, config, tokens, internals=load_internals(options.internals, pool))
 
 
 def _labeled(options: Namespace) -> list[str]:
@@ -148,7 +137,7 @@ def _ask_model(
     state: State,
     progress: StageProgress,
     stop: StopOnSignal,
-) -> Evidence:
+) -> Gathered:
     """Ask what the strategy needs and nothing else; with a calibration set, every answer that the settings name."""
     files = [_read_questions(options.pool, options, progress, need_answer=False)]
     if options.calibration:
@@ -178,7 +167,7 @@ def _ask_model(
         ]
         progress.say(f"Strategy {strategy.key} needs no answers: no model is asked.")
         internals = load_internals(options.internals, bare)
-        return Evidence(bare, [], config, {}, numbers=files[0].numbers, internals=internals, told=told)
+        return Gathered(bare, [], config, {}, numbers=files[0].numbers, internals=internals, told=told)
     probed = _probe(
         files,
         options,
@@ -190,7 +179,7 @@ def _ask_model(
         with_trajectories=bool(options.calibration or cost.trajectories),
     )
     pool = [replace(question, truth=None) for question in probed.votes[0]]
-    return Evidence(
+    return Gathered(
         pool=pool,
         calibration=probed.votes[1] if options.calibration else [],
         config=config,
@@ -251,18 +240,6 @@ def probe(options: Namespace, progress: StageProgress, stop: StopOnSignal) -> in
     return 0
 
 
-def check_writable(*paths: str | None) -> None:
-    """Raise InvalidConfig for an output that could not be written, before anything is paid for."""
-    for path in filter(None, paths):
-        folder = Path(path).absolute().parent
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise InvalidConfig("output", path, f"in a folder that can be made ({error.strerror})") from error
-        if Path(path).is_dir() or not os.access(folder, os.W_OK):
-            raise InvalidConfig("output", path, "a file in a folder that can be written to")
-
-
 def _config(options: Namespace) -> SelectionConfig:
     return SelectionConfig.preset(
         options.preset,
@@ -279,33 +256,6 @@ def _config(options: Namespace) -> SelectionConfig:
         per_cluster=options.per_cluster,
         control_share=options.control_share,
     )
-
-
-def _fit_counts(
-    pool: list[QuestionVotes], calibration: list[QuestionVotes], options: Namespace, config: SelectionConfig
-) -> tuple[list[QuestionVotes], list[QuestionVotes], SelectionConfig]:
-    """Take the numbers of answers from the files; fewer outcomes may be asked for, other probes may not."""
-    n_probes, n_outcomes = len(pool[0].probe_answers), len(pool[0].outcome_answers)
-    if options.outcomes is not None:
-        if options.outcomes > n_outcomes:
-            raise InvalidConfig("--outcomes", options.outcomes, f"at most the {n_outcomes} in {options.votes}")
-        n_outcomes = options.outcomes
-    if options.probes not in (None, 0, n_probes):
-        wanted = f"{n_probes}, as in {options.votes} (or 0: probes sit at fixed cuts and cannot be thinned out)"
-        raise InvalidConfig("--probes", options.probes, wanted)
-    n_probes = 0 if options.probes == 0 else n_probes
-
-    def cut(votes: list[QuestionVotes]) -> list[QuestionVotes]:
-        return [
-            replace(
-                question,
-                probe_answers=question.probe_answers[:n_probes],
-                outcome_answers=question.outcome_answers[:n_outcomes],
-            )
-            for question in votes
-        ]
-
-    return cut(pool), cut(calibration), config.replace(n_outcomes=n_outcomes, n_probes=n_probes)
 
 
 def _read_questions(path: str, options: Namespace, progress: StageProgress, *, need_answer: bool) -> Questions:
@@ -365,12 +315,12 @@ def _probe(
 
 
 def _embeddings(
-    evidence: Evidence, options: Namespace, state: State | None, progress: Progress
+    gathered: Gathered, options: Namespace, state: State | None, progress: Progress
 ) -> tuple[NDArray[np.float32] | None, str]:
     """Return the pool's embeddings and the name of what made them; None where the strategy needs none."""
-    pool, config = evidence.pool, evidence.config
+    pool, config = gathered.pool, gathered.config
     if options.embeddings:
-        found = load_embeddings(options.embeddings, len(pool), evidence.numbers)
+        found = load_embeddings(options.embeddings, len(pool), gathered.numbers)
         in_order = found[sorted(range(len(pool)), key=lambda row: pool[row].uid)]  # whatever order the rows came in
         return found, f"file:{hashlib.sha256(in_order.tobytes()).hexdigest()[:16]}"
     strategy = STRATEGIES[config.strategy]
@@ -382,32 +332,3 @@ def _embeddings(
         raise InvalidConfig("--embeddings", None, wanted)
     embedder = options.embedder or next(iter(PACKAGED_EMBEDDERS))
     return embedded_texts([str(question.text) for question in pool], embedder, state, progress)
-
-
-def embedded_texts(
-    texts: Sequence[str], embedder: str, state: State | None, progress: Progress
-) -> tuple[NDArray[np.float32], str]:
-    """Return the texts' embeddings [N, D], from the state where it has them, and the embedder's fingerprint."""
-    progress("loading the embedder", 0, 1)
-    fingerprint = embedder_fingerprint(embedder)
-
-    def make(texts: Sequence[str]) -> NDArray[np.float32]:
-        return embed(texts, embedder, progress=lambda done, total: progress("embedding", done, total))
-
-    return (state.embeddings(texts, fingerprint, make) if state else make(texts)), fingerprint
-
-
-def load_embeddings(path: str, n_questions: int, numbers: Sequence[int] | None) -> NDArray[np.float32]:
-    """Read embeddings whose rows are those of the pool's file, left-out rows included, or of its usable questions."""
-    try:
-        found = np.load(path, allow_pickle=False)
-    except (OSError, ValueError) as error:
-        raise InvalidConfig("--embeddings", path, f"a .npy file of numbers ({error})") from error
-    if not isinstance(found, np.ndarray) or found.ndim != 2 or found.dtype.kind not in "fiu":
-        shape = getattr(found, "shape", "several arrays")
-        raise InvalidConfig("--embeddings", f"{path} {shape}", "one array of numbers with one row a question")
-    if numbers is not None and len(found) != n_questions and len(found) > numbers[-1]:
-        found = found[list(numbers)]
-    if len(found) != n_questions:
-        raise InvalidConfig("--embeddings", f"{path} with {len(found)} rows", f"of {n_questions} rows, one a question")
-    return found.astype(np.float32)

@@ -11,6 +11,7 @@ from pathlib import Path
 from sys import float_info
 from typing import TYPE_CHECKING, Any
 
+from selector.command_line import Subparsers, add_command, check_plots, check_writable, with_progress
 from selector.errors import InvalidConfig, InvalidRow, UnusableFile
 
 if TYPE_CHECKING:
@@ -42,15 +43,12 @@ class Runs:
     n_choices: int = 0
 
 
-def add_variance(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def add_variance(commands: Subparsers) -> None:
     """Add `assay variance` to the command line."""
-    parser = commands.add_parser(
-        "variance",
-        help="which questions a model is sometimes right on, from scored runs",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+    parser = add_command(
+        commands, "variance", "which questions a model is sometimes right on, from scored runs", EXAMPLES
     )
-    parser.set_defaults(run=_run, check=_check, parser=parser)
+    parser.set_defaults(run=_run, check=_check)
     parser.add_argument("file", metavar="FILE", help="JSONL of id and rewards, or a votes file with truth")
     parser.add_argument(
         "--scale", nargs=2, type=float, metavar=("LOW", "HIGH"), help="map rewards from LOW..HIGH to 0..1"
@@ -70,22 +68,17 @@ def _check(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None
 
 
 def _run(options: argparse.Namespace) -> int:
-    from selector.progress import StageProgress, StopOnSignal
-
-    with StageProgress() as progress, StopOnSignal(progress.say) as stop:
-        return variance(options, progress, stop)
+    return with_progress(variance, options)
 
 
 def variance(options: argparse.Namespace, progress: StageProgress, stop: StopOnSignal) -> int:
     """Print the report; write it, its pictures and the ids to keep where asked. Raises SelectorError."""
-    from selector.commands import check_writable
     from selector.state import write_atomically
     from selector.variance import variance_report
     from selector.variance_advice import report_as_json
 
     check_writable(options.out, options.out_ids)
-    if options.plots:
-        _check_plots(options.plots)
+    check_plots(options.plots)
     runs = _read(options, progress, stop)
     if options.scale:
         low, high = options.scale
@@ -112,20 +105,6 @@ def variance(options: argparse.Namespace, progress: StageProgress, stop: StopOnS
         n_left_out = len(report.uids) - len(kept)
         progress.say(f"Wrote {len(kept):,} ids to {options.out_ids}; {n_left_out:,} questions were left out.")
     return 0
-
-
-def _check_plots(directory: str) -> None:
-    """Raise before anything is read where pictures could not be made."""
-    try:
-        import matplotlib  # noqa: F401
-    except ImportError as error:
-        raise InvalidConfig(
-            "--plots", directory, "left out, or matplotlib installed (pip install matplotlib)"
-        ) from error
-    try:
-        Path(directory).mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InvalidConfig("--plots", directory, f"a folder that can be made ({error.strerror})") from error
 
 
 def _read(options: argparse.Namespace, progress: StageProgress, stop: StopOnSignal) -> list[Runs]:

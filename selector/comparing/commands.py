@@ -9,6 +9,14 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from selector.command_line import (
+    Subparsers,
+    add_command,
+    check_plots,
+    check_writable,
+    field_and_column,
+    with_progress,
+)
 from selector.config import PRESETS, SelectionConfig
 from selector.errors import InvalidConfig
 from selector.strategies import STRATEGIES
@@ -48,7 +56,7 @@ Votes that say the "truth" of every question need no further file:
 """
 
 
-def add_compare(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def add_compare(commands: Subparsers) -> None:
     """Add `assay compare` to the command line."""
     parser = _add(commands, "compare", "how strategies differ on one pool, from the same answers", COMPARE_EXAMPLES)
     parser.set_defaults(run=_run_compare, check=_check)
@@ -58,26 +66,23 @@ def add_compare(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
     parser.add_argument("--plots", metavar="DIR", help="pictures as PNG and SVG (needs matplotlib)")
 
 
-def add_backtest(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def add_backtest(commands: Subparsers) -> None:
     """Add `assay backtest` to the command line."""
     parser = _add(commands, "backtest", "what strategies' picks are worth, where answers are known", BACKTEST_EXAMPLES)
     parser.set_defaults(run=_run_backtest, check=_check)
     parser.add_argument(
         "pool", nargs="?", metavar="POOL_WITH_ANSWERS", help="JSONL, CSV or Parquet; else the votes say"
     )
-    parser.add_argument("--map", action="append", type=_mapping, metavar="FIELD=COLUMN", help="e.g. answer=solution")
+    parser.add_argument(
+        "--map", action="append", type=field_and_column, metavar="FIELD=COLUMN", help="e.g. answer=solution"
+    )
     parser.add_argument("--repair", action="store_true", help="mend LaTeX that JSON escapes have damaged")
     parser.add_argument("--group-size", type=int, default=8, metavar="G", help="rollouts in a GRPO group (default: 8)")
     parser.add_argument("--seeds", type=int, default=1000, metavar="N", help="random selections (default: 1000)")
 
 
-def _add(
-    commands: argparse._SubParsersAction[argparse.ArgumentParser], name: str, summary: str, examples: str
-) -> argparse.ArgumentParser:
-    parser = commands.add_parser(
-        name, help=summary, epilog=examples, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.set_defaults(parser=parser)
+def _add(commands: Subparsers, name: str, summary: str, examples: str) -> argparse.ArgumentParser:
+    parser = add_command(commands, name, summary, examples)
     evidence = parser.add_argument_group("evidence")
     evidence.add_argument("--votes", required=True, metavar="V.jsonl", help="recorded answers to the pool's questions")
     evidence.add_argument("--calibration-votes", metavar="C.jsonl", help="the same of questions with known truth")
@@ -101,13 +106,6 @@ def _add(
     return parser
 
 
-def _mapping(text: str) -> tuple[str, str]:
-    field, equals, column = text.partition("=")
-    if not (field and equals and column):
-        raise argparse.ArgumentTypeError(f"{text!r} is not FIELD=COLUMN")
-    return field, column
-
-
 def _check(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
     unknown = [key for key in _keys(options) if key not in STRATEGIES]
     if unknown:
@@ -123,28 +121,19 @@ def _keys(options: argparse.Namespace) -> list[str]:
 
 
 def _run_compare(options: argparse.Namespace) -> int:
-    return _with_progress(compare, options)
+    return with_progress(compare, options)
 
 
 def _run_backtest(options: argparse.Namespace) -> int:
-    return _with_progress(backtest, options)
-
-
-def _with_progress(command: Any, options: argparse.Namespace) -> int:
-    from selector.progress import StageProgress, StopOnSignal
-
-    with StageProgress() as progress, StopOnSignal(progress.say) as stop:
-        return int(command(options, progress, stop))
+    return with_progress(backtest, options)
 
 
 def compare(options: argparse.Namespace, progress: StageProgress, stop: StopOnSignal) -> int:
     """Print the comparison; write it and its pictures where asked. Raises SelectorError."""
-    from selector.commands import check_writable
     from selector.comparing.tables import comparison_lines
 
     check_writable(options.out)
-    if options.plots:
-        _check_plots(options.plots)
+    check_plots(options.plots)
     truths = _truths_of_votes(options.votes)
     found = _compare(options, truths, progress, stop, n_bootstrap=options.bootstrap)
     print("\n".join(comparison_lines(found)))
@@ -159,7 +148,6 @@ def compare(options: argparse.Namespace, progress: StageProgress, stop: StopOnSi
 
 def backtest(options: argparse.Namespace, progress: StageProgress, stop: StopOnSignal) -> int:
     """Print what the truths show of every strategy's picks; write it where asked. Raises SelectorError."""
-    from selector.commands import check_writable
     from selector.comparing.tables import backtest_lines, not_run_lines
 
     check_writable(options.out)
@@ -186,8 +174,8 @@ def _compare(
     **settings: Any,
 ) -> dict[str, Any]:
     from selector.answers import Grader
-    from selector.commands import load_internals
     from selector.comparing.comparison import compare_strategies
+    from selector.recorded import load_internals
     from selector.state import State
     from selector.votes import read_votes
 
@@ -234,8 +222,8 @@ def _embeddings(
     options: argparse.Namespace, pool: Sequence[QuestionVotes], state: State | None, progress: Progress
 ) -> tuple[NDArray[np.float32] | None, str]:
     """Return the pool's embeddings and what made them; None where the votes have no texts to make them from."""
-    from selector.commands import embedded_texts, load_embeddings
     from selector.diversity import PACKAGED_EMBEDDERS
+    from selector.recorded import embedded_texts, load_embeddings
 
     if options.embeddings:
         return load_embeddings(options.embeddings, len(pool), None), str(options.embeddings)
@@ -287,19 +275,6 @@ def _truths_of_pool(options: argparse.Namespace, progress: StageProgress) -> dic
     if len(truths) < len(votes):
         progress.say(f"{options.pool} answers {len(truths):,} of {len(votes):,} questions; the others do not count.")
     return truths
-
-
-def _check_plots(directory: str) -> None:
-    """Raise before anything is read where pictures could not be made."""
-    try:
-        import matplotlib  # noqa: F401
-    except ImportError as error:
-        wanted = "left out, or matplotlib installed (pip install matplotlib)"
-        raise InvalidConfig("--plots", directory, wanted) from error
-    try:
-        Path(directory).mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InvalidConfig("--plots", directory, f"a folder that can be made ({error.strerror})") from error
 
 
 def _write(found: Mapping[str, Any], path: str | None, progress: StageProgress) -> None:

@@ -9,6 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from selector.command_line import Subparsers, add_command
 from selector.errors import InvalidConfig
 
 if TYPE_CHECKING:
@@ -29,19 +30,16 @@ A reward log has a line for each group of rollouts; reward workers write it with
 COLUMNS = ("step", "rewards", "mean", "spread", "useful", "done", "stuck", "forgotten", "learning")
 
 
-def add_curriculum(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def add_curriculum(commands: Subparsers) -> None:
     """Add `assay curriculum` to the command line."""
-    parser = commands.add_parser(
-        "curriculum",
-        help="how a training goes, from its reward log",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.set_defaults(run=_run, check=None, parser=parser)
+    parser = add_command(commands, "curriculum", "how a training goes, from its reward log", EXAMPLES)
+    parser.set_defaults(run=_run)
     parser.add_argument("log", metavar="LOG", help="the reward log; it may still be written")
     parser.add_argument("--every", type=int, default=10, metavar="N", help="a line every N steps (default: 10)")
     parser.add_argument("--lam", type=float, default=1.0, help="how much of a belief each new step keeps (default: 1)")
-    parser.add_argument("--success-at", type=float, default=1.0, metavar="R", help="least reward that is a success")
+    parser.add_argument(
+        "--success-at", type=float, default=1.0, metavar="R", help="least reward of a success (default: 1)"
+    )
     parser.add_argument("--questions", action="store_true", help="one JSON line a question instead")
     parser.add_argument("--json", action="store_true", help="one JSON line a moment instead of a table")
 
