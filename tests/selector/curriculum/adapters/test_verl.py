@@ -108,8 +108,9 @@ def earn(config: Any, batch: Any, answers: list[str]) -> list[float]:
     earned = []
     for place, answer in enumerate(answers):
         ids = torch.tensor([tokens.encode(answer)])
+        seen = torch.ones(1, 2 * ids.shape[1], dtype=torch.long)
         found = DataProto.from_dict(
-            tensors={"responses": ids, "prompts": ids, "attention_mask": torch.ones(1, 2 * ids.shape[1], dtype=torch.long)},
+            tensors={"responses": ids, "prompts": ids, "attention_mask": seen},
             non_tensors={
                 name: batch[name][place : place + 1] for name in ("data_source", "reward_model", "extra_info")
             },
