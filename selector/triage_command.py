@@ -85,16 +85,14 @@ def routes(
     known = build_table(
         [replace(votes[uid], truth=labels[uid]) for uid in uids if uid in labels], grouping=grouping, grader=grader
     )
-    is_wrong = majority(known).codes != known.truth_codes
+    known_majority = majority(known).codes
+    is_wrong = (known_majority != known.truth_codes) | (known_majority < 0)
     by_majority = majority(build_table([votes[uid] for uid in uids], grouping=grouping, grader=grader))
     found = triage(
         result.acquisition_scores[rows],
         uids,
         probed_correctness=dict(zip(known.uids, correctness(known).tolist(), strict=True)),
-        probed_majority_wrong={
-            uid: bool(wrong or code < 0)
-            for uid, wrong, code in zip(known.uids, is_wrong, majority(known).codes, strict=True)
-        },
+        probed_majority_wrong=dict(zip(known.uids, is_wrong.tolist(), strict=True)),
         has_majority=by_majority.codes >= 0,
     )
     told: dict[str, dict[str, object]] = {

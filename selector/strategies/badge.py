@@ -35,8 +35,9 @@ class GradientEmbeddings:
         self.squared_norms: NDArray[np.float64] = (residuals**2).sum(axis=1) * (self._hidden**2).sum(axis=1)
 
     def squared_distances(self, row: int) -> NDArray[np.float64]:
-        """Return ||g_i - g_row||^2 of every question [N], never below 0."""
-        products = (self._residuals @ self._residuals[[row]].toarray().ravel()) * (self._hidden @ self._hidden[row])
+        """Return ||g_i - g_row||^2 of every question [N], never below 0; the same on any number of threads."""
+        hidden = np.einsum("nd,d->n", self._hidden, self._hidden[row])
+        products = (self._residuals @ self._residuals[[row]].toarray().ravel()) * hidden
         found: NDArray[np.float64] = np.maximum(self.squared_norms + self.squared_norms[row] - 2 * products, 0)
         found[row] = 0
         return found
