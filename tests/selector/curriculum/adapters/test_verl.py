@@ -111,9 +111,7 @@ def earn(config: Any, batch: Any, answers: list[str]) -> list[float]:
         seen = torch.ones(1, 2 * ids.shape[1], dtype=torch.long)
         found = DataProto.from_dict(
             tensors={"responses": ids, "prompts": ids, "attention_mask": seen},
-            non_tensors={
-                name: batch[name][place : place + 1] for name in ("data_source", "reward_model", "extra_info")
-            },
+            non_tensors={name: batch[name][place : place + 1] for name in SCORED},
         )
         earned.append(manager.loop.run_until_complete(manager.run_single(found))["reward_score"])
     return earned
