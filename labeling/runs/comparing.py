@@ -9,13 +9,15 @@ from django.utils import timezone
 
 from labeling.engine.comparing import compare
 from labeling.engine.embeddings import embedded
-from labeling.engine.evidence import stored_votes
+from labeling.engine.evidence import QuestionVotes, Rows, stored_votes
 from labeling.engine.internals import Internals, needs_internals, stored_internals
 from labeling.errors import LabelingError
 from labeling.models import Comparison, Question
 from labeling.queries.comparisons import truths_of
 from labeling.runs.attempt import Attempt
 from labeling.runs.lease import Lease
+
+ROWS_PER_READ = 200  # questions whose answers are read between two looks at whether to stop
 
 
 class ComparisonStages(Attempt):
@@ -35,10 +37,10 @@ class ComparisonStages(Attempt):
     def execute(self) -> None:
         """Go through all stages and save the result. Raises LeaseLost, WorkStopped or LabelingError."""
         questions = list(Question.objects.filter(scores__run=self._run).order_by("pk"))
-        self.progress("reading answers", 0, 1)
-        votes = {each.uid: each for each in stored_votes(self._run, questions)}
-        items = self._run.calibration_set.items.order_by("pk") if self._run.calibration_set else []
-        calibration_votes = stored_votes(self._run, list(items))
+        items = list(self._run.calibration_set.items.order_by("pk")) if self._run.calibration_set else []
+        n_rows = len(items) + len(questions)
+        calibration_votes = self._votes(items, 0, n_rows)
+        votes = {each.uid: each for each in self._votes(questions, len(items), n_rows)}
         questions = [question for question in questions if question.uid in votes]
         if not questions:
             raise LabelingError(
@@ -46,7 +48,7 @@ class ComparisonStages(Attempt):
                 "compare on that.",
                 code="no_answers",
             )
-        self.progress("reading answers", 1, 1)
+        self.progress("reading answers", n_rows, n_rows)
         embeddings = None
         if self._run.embedder:
             embeddings = embedded(
@@ -70,6 +72,14 @@ class ComparisonStages(Attempt):
             result={**result, "seconds": self._progress.seconds()},
             finished_at=timezone.now(),
         )
+
+    def _votes(self, rows: Rows, n_before: int, n_in_all: int) -> list[QuestionVotes]:
+        """The votes of those rows whose answers are still stored; it tells how far it is and may be stopped."""
+        votes: list[QuestionVotes] = []
+        for start in range(0, len(rows), ROWS_PER_READ):
+            self.progress("reading answers", n_before + start, n_in_all)
+            votes += stored_votes(self._run, rows[start : start + ROWS_PER_READ])
+        return votes
 
     def _internals(self, questions: Sequence[Question]) -> Internals | None:
         """What is stored of them, where some strategy looks at it: it may be large."""

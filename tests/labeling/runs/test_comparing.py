@@ -62,6 +62,19 @@ def test_it_asks_no_model_anything(comparison):
     assert StoredCompletion.objects.count() == before
 
 
+def test_it_tells_how_many_answers_are_read(comparison, finished_run, monkeypatch):
+    monkeypatch.setattr("labeling.runs.comparing.ROWS_PER_READ", 4)
+    heard = []
+
+    compare_to_its_end(comparison, listener=lambda *what: heard.append(what))
+
+    read = [(done, total) for stage, done, total in heard if stage == "reading answers"]
+    n_rows = finished_run.scores.count() + finished_run.calibration_set.items.count()
+    assert [done for done, _ in read] == sorted({done for done, _ in read})
+    assert {total for _, total in read} == {n_rows} == {read[-1][0]}
+    assert len(read) > n_rows // 4
+
+
 def test_the_same_comparison_again_finds_the_same(comparison, finished_run):
     again = create_comparison(run=finished_run, strategies=KEYS, budget=3, n_bootstrap=2, by=None)
 
