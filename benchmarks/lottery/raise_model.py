@@ -45,14 +45,20 @@ def start_from_tiny(tokenizer: PreTrainedTokenizerFast) -> LlamaForCausalLM:
 def main() -> None:
     parser = argparse.ArgumentParser(description="Train the model of the lottery's mixed pool.")
     parser.add_argument("--out", type=Path, required=True, help="directory for weights and tokenizer")
+    parser.add_argument("--start", type=Path, help="a model that this made, to train on with other questions")
     parser.add_argument("--steps", type=int, default=N_STEPS)
     options = parser.parse_args()
     torch.set_num_threads(1)
-    torch.manual_seed(SEED)
-    tokenizer = train_tokenizer(SEED, draw=draw_texts)
+    seed = SEED + bool(options.start)
+    torch.manual_seed(seed)
     draw = partial(draw_examples, excluded=mixed_candidates())
-    model = start_from_tiny(tokenizer)
-    save(*train(seed=SEED, n_steps=options.steps, tokenizer=tokenizer, model=model, draw=draw), options.out)
+    if options.start:
+        tokenizer = AutoTokenizer.from_pretrained(options.start)
+        model = LlamaForCausalLM.from_pretrained(options.start, dtype=torch.float32)
+    else:
+        tokenizer = train_tokenizer(seed, draw=draw_texts)
+        model = start_from_tiny(tokenizer)
+    save(*train(seed=seed, n_steps=options.steps, tokenizer=tokenizer, model=model, draw=draw), options.out)
 
 
 if __name__ == "__main__":

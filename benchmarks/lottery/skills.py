@@ -24,7 +24,7 @@ from selector.tiny.tokenizer import PROBE_TEXT
 from selector.tiny.train import Example
 
 LEVELS = ("easy", "medium", "large", "trap")
-TRAINING_SHARES = (0.2, 0.5, 0.15, 0.15)
+TRAINING_SHARES = (0.3, 0.55, 0.05, 0.1)
 TERSE_SHARE = 0.5  # of medium questions
 PROBE_SHARE = 0.15  # a chain cut anywhere and an answer forced, as in `selector.tiny.train`
 
