@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,6 +63,15 @@ class Pick:
         }
 
 
+class Chosen(NamedTuple):
+    """Rows that may be picked, best first, with what broke ties; those taken first; those that fill up the budget."""
+
+    order: NDArray[np.intp]
+    tie_breaks: dict[str, Floats]
+    first: NDArray[np.intp]
+    others: NDArray[np.intp]
+
+
 def answer_scores_of(table: VoteTable, config: SelectionConfig) -> Iterator[tuple[slice, VoteCounts, Floats]]:
     """Yield (rows, their votes, their answers' scores) under the rules of the configuration."""
     as_published = config.preset_name == "reference"
@@ -107,7 +117,7 @@ def select(
     n_eligible = int(np.count_nonzero(is_eligible))
     if n_eligible < n_picks:
         raise PoolTooSmall(n_eligible=n_eligible, n_questions=len(scores.table), budget=n_picks)
-    order, tie_breaks, first, others = _order_and_rows(
+    order, tie_breaks, first, others = choose_rows(
         scores,
         acquisition_scores,
         labels=labels,
@@ -148,7 +158,7 @@ def select(
     return picks
 
 
-def pick_rows(
+def choose_rows(
     scores: PoolScores,
     acquisition_scores: Floats,
     *,
@@ -158,40 +168,11 @@ def pick_rows(
     per_cluster: int | None,
     config: SelectionConfig,
     n_picks: int,
-    joint: Sequence[int] | None,
-) -> NDArray[np.intp]:
-    """Return the rows that ``select`` would pick, best first, without the reasons; for choosing again and again."""
-    *_, first, others = _order_and_rows(
-        scores,
-        acquisition_scores,
-        labels=labels,
-        distances=distances,
-        is_eligible=is_eligible,
-        per_cluster=per_cluster,
-        config=config,
-        n_picks=n_picks,
-        is_labeled=None,
-        joint=joint,
-        controls=(),
-    )
-    return np.concatenate([first, others])
-
-
-def _order_and_rows(
-    scores: PoolScores,
-    acquisition_scores: Floats,
-    *,
-    labels: NDArray[np.intp],
-    distances: Floats | None,
-    is_eligible: NDArray[np.bool_],
-    per_cluster: int | None,
-    config: SelectionConfig,
-    n_picks: int,
-    is_labeled: NDArray[np.bool_] | None,
-    joint: Sequence[int] | None,
-    controls: Sequence[int],
-) -> tuple[NDArray[np.intp], dict[str, Floats], NDArray[np.intp], NDArray[np.intp]]:
-    """Return the rows that may be picked, best first, what broke ties, the rows taken first, and those that fill up."""
+    is_labeled: NDArray[np.bool_] | None = None,
+    joint: Sequence[int] | None = None,
+    controls: Sequence[int] = (),
+) -> Chosen:
+    """Return the rows that ``select`` picks, without the reasons; for choosing again and again."""
     is_control = np.zeros(len(is_eligible), bool)
     is_control[list(controls)] = True
     order, tie_breaks = _global_order(scores, acquisition_scores, distances, config)
@@ -203,7 +184,7 @@ def _order_and_rows(
     else:
         first = np.array(joint[:n_chosen], np.intp)
     others = order[~np.isin(order, first)][: n_chosen - len(first)]
-    return order, tie_breaks, first, others
+    return Chosen(order, tie_breaks, first, others)
 
 
 def _best_of_clusters(

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from selector.config import SelectionConfig
 from selector.conformal import Floats
-from selector.picking import pick_rows
+from selector.picking import choose_rows
 from selector.pipeline import (
     Calibration,
     Progress,
@@ -152,7 +152,7 @@ class SharedPool:
         labels, distances, clusters = self.clusters(strategy, n_picks)
         nobody = np.zeros(len(self), bool)
         joint = choose_jointly(strategy, evidence, acquisition_scores, is_eligible, nobody, (), n_picks, config.seed)
-        rows = pick_rows(
+        chosen = choose_rows(
             scores,
             acquisition_scores,
             labels=labels,
@@ -163,7 +163,7 @@ class SharedPool:
             n_picks=n_picks,
             joint=joint,
         )
-        return Choice(strategy, acquisition_scores, rows)
+        return Choice(strategy, acquisition_scores, np.concatenate([chosen.first, chosen.others]))
 
 
 def with_truths(votes: Sequence[QuestionVotes], truths: Mapping[str, str | None] | None) -> list[QuestionVotes]:
