@@ -16,8 +16,10 @@ from selector.state import write_atomically
 DOCUMENT = Path("docs/lottery.md")
 CONFIDENCE = 0.95
 BUDGETS = (4, 8, 16)
-MEASURES = {"mean_of_8": "mean of 8", "greedy": "greedy"}
-TITLES = {"mixed": "the mixed pool", "demo": "the demo's pool"}
+MEASURES = ("mean_of_8", "greedy")
+LEAST_FOR_INTERVAL = 3  # of two seeds it is wide or, by chance, nothing
+NOTHING_YET = "No training is finished yet."
+POOL_NAMES = ("mixed", "demo")
 
 Result = Mapping[str, Any]
 
@@ -47,6 +49,8 @@ def main_table(results: Sequence[Result], pool: str, measure: str) -> str:
     """Return the main table of one pool: accuracy by arm and budget, with the difference to random of that budget."""
     found = {each["arm"] for each in results if each["pool"] == pool}
     budgets = [b for b in BUDGETS if any(each["pool"] == pool and each["budget"] == b for each in results)]
+    if not budgets:
+        return NOTHING_YET
     lines = [
         "| chosen by | " + " | ".join(f"{budget} labels | against random" for budget in budgets) + " | seeds |",
         "|---" * (2 * len(budgets) + 2) + "|",
@@ -73,13 +77,13 @@ def difference_cell(arm: str, ours: Mapping[int, float], baseline: Mapping[int, 
     if arm == BASELINE or not set(ours) & set(baseline):
         return ""
     mean, half, n = paired_difference(ours, baseline)
-    if n < 2:
+    if n < LEAST_FOR_INTERVAL:
         return f"{mean:+.3f}"
     cell = f"{mean:+.3f} ± {half:.3f}"
     return f"**{cell}**" if abs(mean) > half else cell
 
 
-def picks_table(results: Sequence[Result], picks: Mapping[str, Sequence[float]], pool: str) -> str:
+def picks_table(picks: Mapping[str, Sequence[float]], pool: str) -> str:
     """Return what each arm picked: the share of its questions that were always, never or sometimes right in 20."""
     lines = ["| chosen by | labels | always right | never right | between |", "|---|---|---|---|---|"]
     for name, arm in ARMS.items():
@@ -99,9 +103,8 @@ def picks_table(results: Sequence[Result], picks: Mapping[str, Sequence[float]],
 
 def tables(results: Sequence[Result], picks: Mapping[str, Sequence[float]]) -> dict[str, str]:
     """Return every table of the document by its name."""
-    pools = [pool for pool in TITLES if any(each["pool"] == pool for each in results)]
-    found = {f"{pool} {measure}": main_table(results, pool, measure) for pool in pools for measure in MEASURES}
-    return {**found, **{f"{pool} picks": picks_table(results, picks, pool) for pool in pools}}
+    found = {f"{pool} {measure}": main_table(results, pool, measure) for pool in POOL_NAMES for measure in MEASURES}
+    return {**found, **{f"{pool} picks": picks_table(picks, pool) for pool in POOL_NAMES}}
 
 
 def rewrite(document: Path, found: Mapping[str, str]) -> None:

@@ -53,6 +53,10 @@ def test_the_table_shows_means_differences_and_seeds() -> None:
     ]
 
 
+def test_a_pool_without_trainings_says_so() -> None:
+    assert table.main_table([row("random", 0, 0.5)], "mixed", "greedy") == table.NOTHING_YET
+
+
 def test_tables_are_rewritten_between_their_markers(tmp_path: Path) -> None:
     document = tmp_path / "lottery.md"
     document.write_text("before\n<!-- table: demo greedy -->\nold\n<!-- end -->\nafter\n", encoding="utf-8")
