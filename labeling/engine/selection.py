@@ -96,11 +96,6 @@ def needs_budget(config: Mapping[str, object]) -> bool:
     return STRATEGIES[str(config["strategy"])].needs_budget
 
 
-def needs_clusters(config: Mapping[str, object]) -> bool:
-    """Whether the strategy picks from clusters, so that questions need an embedder or clusters of their own."""
-    return STRATEGIES[str(config["strategy"])].uses_clusters
-
-
 def reads_answers(config: Mapping[str, object]) -> bool:
     """Whether a run with these settings asks for answers: not where the strategy looks inside the model instead."""
     strategy = STRATEGIES[str(config["strategy"])]
