@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from math import inf, isinf
+from math import inf
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -15,10 +15,11 @@ from numpy.typing import NDArray
 from selector.config import SelectionConfig
 from selector.conformal import THRESHOLDS, Floats, group_thresholds
 from selector.diversity import cluster, distances_to_centres
-from selector.errors import FingerprintMismatch, InvalidConfig, MissingEvidence, PoolTooSmall
+from selector.errors import InvalidConfig, MissingEvidence, PoolTooSmall
 from selector.picking import Pick, answer_scores_of, draw_controls, select
+from selector.requirements import available_evidence, check_evidence, check_fit, fit_empty_votes
 from selector.strategies import STRATEGIES, Evidence, Need, PoolScores, Strategy
-from selector.strategies.contract import HOW_TO_GET, INTERNAL_NEEDS
+from selector.strategies.contract import HOW_TO_GET
 from selector.votes import QuestionVotes, VoteTable, build_table, canonical_order
 
 if TYPE_CHECKING:
@@ -166,11 +167,9 @@ def run_selection(
     from selector import report as reporting
 
     strategy = STRATEGIES[config.strategy]()
-    _check_embeddings(embeddings, len(pool_votes))
-    config = _fit_empty_votes(pool_votes, calibration_votes, strategy, config)
+    config = fit_empty_votes(pool_votes, calibration_votes, strategy, config)
     check_evidence(strategy, available_evidence(pool_votes, calibration_votes, strategy, embeddings, internals))
-    _check_counts(pool_votes, calibration_votes, config)
-    generation = _check_fingerprints(pool_votes, calibration_votes)
+    generation = check_fit(pool_votes, calibration_votes, embeddings, config)
     if strategy.n_picks(config.budget, len(pool_votes)) > len(pool_votes):
         raise PoolTooSmall(n_eligible=len(pool_votes), n_questions=len(pool_votes), budget=config.budget)
     if config.ties != "file_order":
@@ -222,7 +221,6 @@ def run_selection(
         controls=controls,
     )
     progress("checking", 0, 1)
-    q_hat_infinite = calibration is not None and isinf(calibration.q_hat)
     fingerprints: dict[str, object] = {
         "config": config.fingerprint(),
         "generation": generation,
@@ -232,25 +230,20 @@ def run_selection(
         fingerprints["internals"] = internals.fingerprint
     if known:
         fingerprints["labeled"] = reporting.hash_of({"labeled": sorted(known & set(pool_table.uids))})
-    report: dict[str, object] = {
-        "q_hat": None if calibration is None or q_hat_infinite else calibration.q_hat,
-        "q_hat_infinite": q_hat_infinite,
-        "alpha": float(config.alpha_fraction),
-        "preset": config.preset_name,
-        "strategy": reporting.describe_strategy(strategy, config),
-        "calibration": calibration and reporting.describe_calibration(calibration, scores, is_eligible, config),
-        "set_size_histogram": reporting.set_size_histogram(scores.set_size) if calibration else {},
-        "pool": reporting.describe_pool(scores, reasons),
-        "clusters": clusters,
-        "controls": reporting.describe_controls(picks),
-        "labeled": {"given": len(known), "in_pool": int(np.count_nonzero(is_labeled))},
-        "comparison": calibration and reporting.compare(scores, score(calibration_table, calibration.q_hat, config)),
-        "groups": calibration and reporting.describe_groups(calibration, groups),
-        "settings": config.to_json(),
-        "fingerprint": reporting.hash_of(fingerprints),
-        "fingerprints": fingerprints,
-    }
-    report["warnings"] = reporting.warnings_of(report, calibration, config)
+    report = reporting.describe_selection(
+        strategy,
+        config,
+        scores=scores,
+        is_eligible=is_eligible,
+        reasons=reasons,
+        picks=picks,
+        clusters=clusters,
+        labeled={"given": len(known), "in_pool": int(np.count_nonzero(is_labeled))},
+        calibration=calibration,
+        calibration_scores=score(calibration_table, calibration.q_hat, config) if calibration else None,
+        groups=groups,
+        fingerprints=fingerprints,
+    )
     return SelectionResult(
         picks=picks,
         scores=scores,
@@ -285,56 +278,6 @@ def group_votes(
         )
         tables.append(table)
     return tables[0], tables[1]
-
-
-def check_fit(
-    pool_votes: Sequence[QuestionVotes],
-    calibration_votes: Sequence[QuestionVotes],
-    embeddings: NDArray[np.float32] | None,
-    config: SelectionConfig,
-) -> str | None:
-    """Return the generation fingerprint that all votes share, None where none says.
-
-    Raises InvalidConfig and FingerprintMismatch where they do not go together.
-    """
-    _check_embeddings(embeddings, len(pool_votes))
-    _check_counts(pool_votes, calibration_votes, config)
-    return _check_fingerprints(pool_votes, calibration_votes)
-
-
-def available_evidence(
-    pool: Sequence[QuestionVotes],
-    calibration: Sequence[QuestionVotes],
-    strategy: Strategy | type[Strategy],
-    embeddings: NDArray[np.float32] | None,
-    internals: Internals | None,
-) -> set[Need]:
-    """Return the kinds of evidence that are there for the strategy, of the kind of answers it reads."""
-    found = set()
-    if calibration:
-        found.add(Need.CALIBRATION)
-    first = pool[0] if pool else QuestionVotes("", (), ())
-    if (first.outcome_answers and strategy.votes != "probes") or (first.probe_answers and strategy.votes != "outcomes"):
-        found |= {Need.VOTES, Need.COMPLETE_VOTES}
-    if embeddings is not None or (strategy.uses_clusters and first.cluster is not None):
-        found.add(Need.EMBEDDINGS)
-    return found | INTERNAL_NEEDS if internals is not None else found
-
-
-def check_evidence(strategy: Strategy | type[Strategy], found: Collection[Need]) -> None:
-    """Raise MissingEvidence for the first kind of evidence that the strategy needs and does not find."""
-    for need in Need:
-        if need in strategy.needs and need not in found:
-            raise MissingEvidence(strategy=strategy.key, need=str(need), how_to_get=HOW_TO_GET[need])
-
-
-def _fit_empty_votes(
-    pool: Sequence[QuestionVotes], calibration: Sequence[QuestionVotes], strategy: Strategy, config: SelectionConfig
-) -> SelectionConfig:
-    """Return settings that say no answers were asked for, where a strategy that reads none was given none."""
-    if strategy.needs_votes() or calibration or any(each.outcome_answers or each.probe_answers for each in pool):
-        return config
-    return config.replace(n_outcomes=0, n_probes=0)
 
 
 def choose_jointly(
@@ -379,39 +322,6 @@ def q_hats_of(
         return -inf  # nothing is in any set
     groups = groups_of(votes, config)
     return calibration.q_hat if groups is None else calibration.q_hats(groups)
-
-
-def _check_embeddings(embeddings: NDArray[np.float32] | None, n_questions: int) -> None:
-    if embeddings is None:
-        return
-    if embeddings.ndim != 2 or len(embeddings) != n_questions:
-        raise InvalidConfig(
-            "embeddings", f"an array of shape {embeddings.shape}", f"{n_questions} rows, one a question"
-        )
-    if not np.isfinite(embeddings).all():
-        raise InvalidConfig("embeddings", "an array with NaN or infinity", "finite numbers")
-
-
-def _check_counts(pool: Sequence[QuestionVotes], calibration: Sequence[QuestionVotes], config: SelectionConfig) -> None:
-    """Raise InvalidConfig unless every question has the configured numbers of answers."""
-    for where, votes in (("pool", pool), ("calibration", calibration)):
-        for question in votes:
-            found = len(question.outcome_answers), len(question.probe_answers)
-            if found != (config.n_outcomes, config.n_probes):
-                raise InvalidConfig(
-                    "the number of answers",
-                    f"{found[0]} outcomes and {found[1]} probes for {where} question {question.uid}",
-                    f"{config.n_outcomes} and {config.n_probes}",
-                )
-
-
-def _check_fingerprints(pool: Sequence[QuestionVotes], calibration: Sequence[QuestionVotes]) -> str | None:
-    """Return the generation fingerprint all share, None where none says. Raises FingerprintMismatch."""
-    of_pool = sorted({question.fingerprint or "unknown" for question in pool})
-    of_calibration = sorted({question.fingerprint or "unknown" for question in calibration})
-    if len(of_pool) > 1 or (calibration and of_pool != of_calibration):
-        raise FingerprintMismatch(pool=", ".join(of_pool), calibration=", ".join(of_calibration))
-    return None if of_pool == ["unknown"] else of_pool[0]
 
 
 def clusters_of(

@@ -66,6 +66,48 @@ def describe_calibration(
     }
 
 
+def describe_selection(
+    strategy: Strategy,
+    config: SelectionConfig,
+    *,
+    scores: PoolScores,
+    is_eligible: NDArray[np.bool_],
+    reasons: Mapping[str, str],
+    picks: Sequence[Pick],
+    clusters: Mapping[str, object],
+    labeled: Mapping[str, int],
+    calibration: Calibration | None,
+    calibration_scores: PoolScores | None,
+    groups: Sequence[str] | None,
+    fingerprints: Mapping[str, object],
+) -> dict[str, object]:
+    """Return the report of a selection: what was chosen and how, what it rests on, and what to know before trusting it.
+
+    ``groups`` are those of the calibration questions. Without a calibration set whatever rests on it is None.
+    """
+    q_hat_infinite = calibration is not None and isinf(calibration.q_hat)
+    report: dict[str, object] = {
+        "q_hat": None if calibration is None or q_hat_infinite else calibration.q_hat,
+        "q_hat_infinite": q_hat_infinite,
+        "alpha": float(config.alpha_fraction),
+        "preset": config.preset_name,
+        "strategy": describe_strategy(strategy, config),
+        "calibration": calibration and describe_calibration(calibration, scores, is_eligible, config),
+        "set_size_histogram": set_size_histogram(scores.set_size) if calibration else {},
+        "pool": describe_pool(scores, reasons),
+        "clusters": clusters,
+        "controls": describe_controls(picks),
+        "labeled": labeled,
+        "comparison": None if calibration_scores is None else compare(scores, calibration_scores),
+        "groups": calibration and describe_groups(calibration, groups),
+        "settings": config.to_json(),
+        "fingerprint": hash_of(fingerprints),
+        "fingerprints": fingerprints,
+    }
+    report["warnings"] = warnings_of(report, calibration, config)
+    return report
+
+
 def describe_strategy(strategy: Strategy, config: SelectionConfig) -> dict[str, object]:
     """Return what chose the questions, whether its formula is public, what it needs, and what a question costs it."""
     return {

@@ -16,10 +16,7 @@ from selector.picking import choose_rows
 from selector.pipeline import (
     Calibration,
     Progress,
-    available_evidence,
     calibrate,
-    check_evidence,
-    check_fit,
     choose_jointly,
     clusters_of,
     group_votes,
@@ -28,6 +25,7 @@ from selector.pipeline import (
     q_hats_of,
     score,
 )
+from selector.requirements import available_evidence, check_evidence, check_fit
 from selector.strategies import STRATEGIES, Evidence, PoolScores, Strategy
 from selector.votes import QuestionVotes, VoteSource, VoteTable, canonical_order
 
