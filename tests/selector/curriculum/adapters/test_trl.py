@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -223,6 +224,25 @@ def test_our_trainer_proposes_with_every_earlier_reward_and_goes_on_from_a_check
 
 @quiet
 @pytest.mark.slow
+def test_a_steered_trainer_goes_on_from_a_checkpoint(rows: Any, log: Path, tmp_path: Path) -> None:
+    trainer = a_trainer(rows, tmp_path / "out", max_steps=2, save_steps=1)
+    adapter.steer(trainer, steered_by("insight", log))
+    trainer.train()
+    resumed = steered_by("insight", log)
+    trainer = a_trainer(rows, tmp_path / "out", max_steps=3)
+    adapter.steer(trainer, resumed)
+
+    trainer.train(resume_from_checkpoint=str(tmp_path / "out" / "checkpoint-2"))
+    resumed.follower.catch_up()
+
+    assert trainer.state.global_step == 3
+    assert resumed.known[0] == 2 * N_QUESTIONS  # nothing is drawn again for the steps that were done
+    assert beliefs(resumed) == counted(log)
+    assert len(RewardLog(log).read_from()[0]) == 3 * N_QUESTIONS
+
+
+@quiet
+@pytest.mark.slow
 def test_dropped_questions_are_counted_and_replaced(rows: Any, log: Path, tmp_path: Path) -> None:
     steering = steered_by("dynamic_sampling", log)
     trained_on: list[Any] = []
@@ -245,35 +265,22 @@ def test_dropped_questions_are_counted_and_replaced(rows: Any, log: Path, tmp_pa
 
 
 @pytest.mark.slow
-def test_every_process_is_told_the_same_questions(tmp_path: Path) -> None:
-    script = tmp_path / "two.py"
-    script.write_text(
-        "import sys\n"
-        "from pathlib import Path\n"
-        "import datasets\n"
-        "from accelerate import PartialState\n"
-        "from selector.curriculum import CURRICULA\n"
-        "from selector.curriculum.adapters.steering import LogSteering\n"
-        "from selector.curriculum.adapters.trl import CurriculumSampler\n"
-        "rank = PartialState(cpu=True).process_index\n"
-        "uids = [f'q{number}' for number in range(40)]\n"
-        "curriculum = CURRICULA['random'](uids, seed=rank)  # alone, each would draw others\n"
-        "steering = LogSteering(curriculum, Path(sys.argv[1]) / 'log.jsonl', patience=99)\n"
-        "sampler = CurriculumSampler(datasets.Dataset.from_dict({'uid': uids}), steering, mini_repeat_count=2, "
-        "batch_size=4)\n"
-        "Path(sys.argv[1], f'rank{rank}').write_text(str(list(sampler)))\n"
-    )
-    command = [sys.executable, "-m", "torch.distributed.run", "--nproc_per_node=2", "--master_port=0", "--standalone"]
+def test_two_processes_are_told_the_same_questions_and_share_their_rollouts(tmp_path: Path) -> None:
+    launch = [sys.executable, "-m", "torch.distributed.run", "--nproc_per_node=2", "--standalone"]
 
     done = subprocess.run(
-        [*command, str(script), str(tmp_path)],
+        [*launch, str(Path(__file__).parent / "two_processes.py"), str(tmp_path)],
         capture_output=True,
         text=True,
         env={**os.environ, "PYTHONPATH": os.getcwd(), "OMP_NUM_THREADS": "1", "ACCELERATE_USE_CPU": "true"},
-        timeout=200,
+        timeout=250,
     )
 
     assert done.returncode == 0, done.stderr[-2000:]
-    first, second = ((tmp_path / f"rank{rank}").read_text() for rank in (0, 1))
-    assert first == second
-    assert len(first) > 100
+    first, second = (json.loads((tmp_path / f"rank{rank}").read_text()) for rank in (0, 1))
+    assert first["sampled"] == second["sampled"]
+    assert len(first["sampled"]) == 80
+    for (proposed, ours), (told, theirs) in zip(first["seen"], second["seen"], strict=True):
+        assert proposed == told
+        assert ours + theirs == [uid for uid in proposed for _ in range(4)]
+    assert sum(len(event.rewards) for event in RewardLog(tmp_path / "rewards.jsonl").read_from()[0]) == 2 * 12
