@@ -80,6 +80,10 @@ class HiddenStateShift(Strategy):
         """Return ln(1 + ||end - start||)."""
         return log_shift(required(evidence.internals, self.key))
 
+    def weights(self, acquisition_scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return what a question's distance to those picked is multiplied by [N]: how far its chain travels."""
+        return acquisition_scores
+
     def choose(
         self,
         evidence: Evidence,
@@ -93,7 +97,7 @@ class HiddenStateShift(Strategy):
         """Return the greedy set, in the order in which it was chosen."""
         return farthest_first(
             directions(required(evidence.internals, self.key)),
-            acquisition_scores,
+            self.weights(acquisition_scores),
             acquisition_scores,
             uids=evidence.uids,
             candidates=candidates,

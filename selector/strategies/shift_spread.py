@@ -5,9 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from selector.internals import required
-from selector.strategies.contract import Evidence, Rows
-from selector.strategies.shift import HiddenStateShift, directions, farthest_first
+from selector.strategies.shift import HiddenStateShift
 
 
 class HiddenStateSpread(HiddenStateShift):
@@ -16,23 +14,6 @@ class HiddenStateSpread(HiddenStateShift):
     key = "shift_spread"
     title = "SHIFT's ablation: hidden states that travel apart"
 
-    def choose(
-        self,
-        evidence: Evidence,
-        acquisition_scores: NDArray[np.float64],
-        *,
-        candidates: Rows,
-        chosen: Rows,
-        budget: int,
-        seed: int,
-    ) -> Rows | None:
-        """Return the greedy set, in the order in which it was chosen."""
-        return farthest_first(
-            directions(required(evidence.internals, self.key)),
-            np.ones(len(evidence)),
-            acquisition_scores,
-            uids=evidence.uids,
-            candidates=candidates,
-            chosen=chosen,
-            budget=budget,
-        )
+    def weights(self, acquisition_scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return 1 for each question: distance alone counts."""
+        return np.ones(len(acquisition_scores))
