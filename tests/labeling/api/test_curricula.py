@@ -214,6 +214,19 @@ def test_the_page_shows_how_far_the_reading_is(trainer, curriculum, manager, mon
     assert "Beliefs over time" in client.get(address).content.decode()
 
 
+def test_the_form_says_which_order_is_missing(curriculum, manager):
+    question = factories.make_question(pool=curriculum.pool)
+    round = factories.make_round(run=factories.make_run(pool=curriculum.pool, questions=[question]))
+    GoldAnswer.objects.create(question=question, round=round, answer="7", source=GoldAnswer.Source.SINGLE)
+    client = Client()
+    client.force_login(manager, backend="django.contrib.auth.backends.ModelBackend")
+
+    response = client.post(reverse("curriculum-new", args=[curriculum.pool.slug]), {"name": "run 2", "kind": "best"})
+
+    assert response.status_code == 422
+    assert "best is not one of the available choices" in response.content.decode()
+
+
 def no_token():
     return {}
 
