@@ -14,7 +14,10 @@ def test_the_engine_is_imported_without_django():
             "-c",
             "import sys, pkgutil, importlib, selector\n"
             "for m in pkgutil.walk_packages(selector.__path__, 'selector.'):\n"
-            "    if '__main__' not in m.name: importlib.import_module(m.name)\n"
+            "    if '__main__' in m.name: continue\n"
+            "    try: importlib.import_module(m.name)\n"
+            "    except ModuleNotFoundError as error:\n"
+            "        if error.name != 'verl': raise\n"  # its adapter is for those who train with it
             "print([m for m in sys.modules if m.split('.')[0] in ('django', 'labeling')])",
         ],
         capture_output=True,
