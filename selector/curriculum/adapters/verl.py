@@ -17,18 +17,17 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from verl.utils.dataset.rl_dataset import RLHFDataset
-
 from selector.curriculum import CURRICULA
 from selector.curriculum.adapters.remote import RemoteCurriculum
 from selector.curriculum.adapters.steering import LogSteering, Steering
 from selector.errors import InvalidConfig
 
+_Rows: Any = object  # an RLHFDataset, once verl is there
 PATIENCE = 8  # proposals without a reward; asynchronous trainers fetch some batches before the first answer
 
 
-class CurriculumDataset(RLHFDataset):
-    """RLHFDataset in which the position asked for does not matter: each row is the next proposed question.
+class _Proposed(_Rows):
+    """An RLHFDataset in which the position asked for does not matter: each row is the next proposed question.
 
     ``data.train_batch_size`` questions are proposed together when the first of them is asked for, and the questions of
     one proposal differ. Their ``extra_info`` gets the proposal's number as ``step``, under which compute_score reports.
@@ -87,6 +86,17 @@ class CurriculumDataset(RLHFDataset):
             path.write_text(state["curriculum"], encoding="utf-8")
             self.steering.load(path)
         self._n_proposed, self._waiting = state["n_proposed"], list(state["waiting"])
+
+
+def __getattr__(name: str) -> Any:
+    """Make CurriculumDataset when it is asked for, so that this module can be imported where verl is not installed."""
+    if name != "CurriculumDataset":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from verl.utils.dataset.rl_dataset import RLHFDataset
+
+    made = type(name, (_Proposed, RLHFDataset), {"__module__": __name__, "__doc__": _Proposed.__doc__})
+    globals()[name] = made
+    return made
 
 
 def open_steering(found: Mapping[str, Any], uids: list[str]) -> Steering:
