@@ -20,9 +20,7 @@ class MiddleOfPrefixEntropy(Strategy):
     """
 
     key = "partial_rollouts"
-    title = (
-        "Partial rollouts: middling entropy at the start (reconstruction from a title, low confidence)"
-    )
+    title = "Partial rollouts: middling entropy at the start (reconstruction from a title, low confidence)"
     provenance = "reconstruction"
     is_nested = True
     needs: ClassVar[frozenset[Need]] = frozenset({Need.TOKEN_PROBABILITIES})
