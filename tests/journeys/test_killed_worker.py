@@ -94,5 +94,5 @@ def test_workers_share_the_runs_without_executing_any_twice(site):
     logs = [worker.communicate(timeout=120)[1] for worker in workers]
 
     assert {site.status(run)[0] for run in runs} == {"finished"}
-    attempts = Counter(re.findall(r"Run (\d+): attempt", "".join(logs)))
+    attempts = Counter(re.findall(r"Selection run (\d+): attempt", "".join(logs)))
     assert attempts == {str(run): 1 for run in runs}

@@ -70,7 +70,7 @@ def test_only_those_who_manage_something_add_models(manager, pool, annotator, ou
         ({"options": {"base_url": "http://elsewhere/v1"}}, "fields of their own"),
         ({"temperature": -1.0}, "between 0 and 5"),
         ({"top_p": 0.0}, "between"),
-        ({"max_tokens": 0}, "at least 1"),
+        ({"max_tokens": 0}, "between 1 and"),
         ({"name": " "}, "needs a name"),
     ],
 )
