@@ -1,7 +1,7 @@
 """Train `assay-tiny` with four curricula at equal rollouts, and measure what each training was worth.
 
 `python -m benchmarks.steered_training --run` does what is not done yet, seed by seed, and can be stopped and started
-again anywhere; `--table` prints the table and rewrites it in docs/curriculum.md; `--compose` makes the pool again.
+again anywhere; `--table` prints the table and rewrites it in docs/curriculum.md.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import random
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
@@ -24,8 +23,9 @@ import datasets
 import torch
 import transformers
 
-from benchmarks.lottery.__main__ import SCRATCH, read_results
-from benchmarks.lottery.pools import demo_pool, gather_evidence, share_right, shuffled
+from benchmarks.lottery.__main__ import read_results
+from benchmarks.lottery.pools import SCARCE_POOL, demo_pool
+from benchmarks.lottery.scarce import PRIOR_ROLLOUTS, Row, read_rows
 from benchmarks.lottery.table import paired_difference, rewrite
 from benchmarks.lottery.training import QuickTrainer, be_quiet, measure
 from selector.curriculum import CURRICULA, RewardLog
@@ -33,67 +33,15 @@ from selector.curriculum.adapters.steering import LogSteering
 from selector.curriculum.adapters.trl import CurriculumGRPOTrainer
 from selector.progress import StageProgress
 from selector.rewards import accuracy_reward
-from selector.rows import question_uid
-from selector.state import write_atomically
-from selector.tiny import evaluate, grpo
-from selector.tiny.questions import TinyQuestion
+from selector.tiny import grpo
 
 ARMS = ("random", "insight", "mopps", "dynamic_sampling")
 N_SEEDS = 8
 N_QUESTIONS, N_ROLLOUTS, N_STEPS = 4, 8, 25  # of a step; dynamic sampling has fewer steps for the same rollouts
 BUDGET = N_QUESTIONS * N_STEPS  # questions rolled out in one training
 LEARNING_RATE = 1e-4
-PRIOR_ROLLOUTS = 8  # of each question, from before the training; beliefs begin with them
-N_MASTERED, N_HOPELESS, N_BETWEEN = 43, 57, 20
-COMPOSE_SEED = 2028
-POOL = Path("docs/data/steered_pool.jsonl")
 RESULTS = Path("docs/data/steered_training.jsonl")
 DOCUMENT = Path("docs/curriculum.md")
-
-Row = dict[str, Any]
-
-
-def compose(progress: StageProgress) -> list[Row]:
-    """Return a pool that is mostly mastered or hopeless, of the demo's questions and products out of the model's reach.
-
-    Mastered: at least 19 of 20 rollouts right; hopeless: at most 1; between: 5 to 15.
-    """
-    demo = demo_pool()
-    evidence = gather_evidence(demo, SCRATCH / "demo", progress)
-    votes = {each.uid: each for each in [*evidence.pool_votes, *evidence.calibration_votes]}
-    mastered, hopeless, between = [], [], []
-    for uid, question in {question_uid(each.text): each for each in [*demo.pool, *demo.calibration]}.items():
-        answers = votes[uid].outcome_answers
-        n_right = round(20 * share_right(answers, question.answer))
-        row = _row(question, round(PRIOR_ROLLOUTS * share_right(answers[:PRIOR_ROLLOUTS], question.answer)))
-        level = mastered if n_right >= 19 else hopeless if n_right <= 1 else between if 5 <= n_right <= 15 else []
-        level.append(row)
-    rng = random.Random(COMPOSE_SEED)
-    products = []
-    while len(hopeless) + len(products) < N_HOPELESS:
-        a, b = rng.randint(130, 990), rng.randint(130, 990)
-        products.append(TinyQuestion(f"Compute {a}*{b}.", str(a * b), "product", True, ()))
-    shares = evaluate.accuracies(demo.model_dir, products, n_rollouts=PRIOR_ROLLOUTS, seed=COMPOSE_SEED)
-    hopeless += [_row(each, round(PRIOR_ROLLOUTS * share)) for each, share in zip(products, shares, strict=True)]
-    between = rng.sample(between, N_BETWEEN)
-    named = {"mastered": mastered[:N_MASTERED], "hopeless": hopeless[:N_HOPELESS], "between": between}
-    rows = [{**row, "level": level} for level, of_level in named.items() for row in of_level]
-    return cast("list[Row]", shuffled(cast("list[TinyQuestion]", rows), COMPOSE_SEED))
-
-
-def _row(question: TinyQuestion, n_right: int) -> Row:
-    return {
-        "uid": question_uid(question.text),
-        "question": question.text,
-        "answer": question.answer,
-        "family": question.family,
-        "right_before": n_right,
-    }
-
-
-def read_pool() -> list[Row]:
-    """Return the pool that is stored."""
-    return [json.loads(line) for line in POOL.read_text(encoding="utf-8").splitlines()]
 
 
 class WithinBudget(LogSteering):
@@ -184,7 +132,7 @@ def run(shard: int, n_shards: int, n_seeds: int, progress: StageProgress) -> Non
     """Do every training of this shard's seeds that has no result yet, seed by seed; the untrained model comes first."""
     be_quiet()
     torch.set_num_threads(1)
-    pool = read_pool()
+    pool = read_rows(SCARCE_POOL)
     if shard == 0 and not any(each["arm"] == "untrained" for each in read_results(RESULTS)):
         add_result("untrained", 0, measure(demo_pool(), demo_pool().model_dir))
     jobs = [(arm, seed) for seed in range(shard, n_seeds, n_shards) for arm in ARMS]
@@ -223,18 +171,15 @@ def table(results: Sequence[Mapping[str, Any]]) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--compose", action="store_true", help="make the pool, from the evidence of the lottery")
     parser.add_argument("--run", action="store_true", help="train what has no result yet")
     parser.add_argument("--shard", default="0/1", help="which share of the seeds, such as 1/2")
     parser.add_argument("--seeds", type=int, default=N_SEEDS)
     parser.add_argument("--table", action="store_true", help="print the table and rewrite it in docs/curriculum.md")
     options = parser.parse_args()
-    if not (options.compose or options.run or options.table):
-        parser.error("say --compose, --run or --table")
-    with StageProgress() as progress:
-        if options.compose:
-            write_atomically(POOL, [json.dumps(row) + "\n" for row in compose(progress)])
-        if options.run:
+    if not (options.run or options.table):
+        parser.error("say --run, --table, or both")
+    if options.run:
+        with StageProgress() as progress:
             run(*map(int, options.shard.split("/")), options.seeds, progress)
     if options.table:
         found = table(read_results(RESULTS))

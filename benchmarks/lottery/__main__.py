@@ -21,14 +21,13 @@ from typing import Any
 os.environ.update(HF_HUB_OFFLINE="1", HF_DATASETS_OFFLINE="1", TOKENIZERS_PARALLELISM="false")
 
 from benchmarks.lottery.arms import N_SEEDS, PICKS_FILE, Job, Picks, jobs
-from benchmarks.lottery.pools import POOLS, Evidence, Pool, gather_evidence, gather_internals
+from benchmarks.lottery.pools import POOLS, SCRATCH, Evidence, Pool, gather_evidence, gather_internals
 from benchmarks.lottery.table import DOCUMENT, rewrite, tables
 from selector.errors import StateInUse
 from selector.internals import Internals
 from selector.progress import StageProgress
 
 RESULTS = Path("docs/data/lottery.jsonl")
-SCRATCH = Path("var/lottery")
 SECONDS_BETWEEN_TRIES = 5.0
 
 

@@ -29,18 +29,18 @@ class Arm:
     uses_internals: bool = False
     control: Literal["lowest", "highest", "between", ""] = ""  # draws by the share of rollouts that are right
     title: str = ""
-    pools: tuple[str, ...] = ("mixed", "demo")
+    pools: tuple[str, ...] = ("scarce", "mixed", "demo")
 
 
 ARMS: Mapping[str, Arm] = {
     "random": Arm("random", title="Random"),
     "const": Arm("const", title="CONST, alpha .1"),
-    "const_wide": Arm("const", alpha={"demo": "0.2", "mixed": "0.5"}, title="CONST, wider alpha"),
+    "const_wide": Arm("const", alpha={"demo": "0.2", "mixed": "0.5", "scarce": "0.5"}, title="CONST, wider alpha"),
     "entropy": Arm("entropy", title="Entropy of the answers"),
     "shift": Arm("shift", uses_internals=True, title="SHIFT"),
     "never_right": Arm(control="lowest", title="control: never right"),
     "always_right": Arm(control="highest", title="control: always right"),
-    "sometimes_right": Arm(control="between", title="control: sometimes right", pools=("mixed",)),
+    "sometimes_right": Arm(control="between", title="control: sometimes right", pools=("scarce", "mixed")),
     "full": Arm("full", title="the whole pool"),
     "v1": Arm("v1", title="V1: random of each cluster"),
     "v2": Arm("v2", title="V2: largest sets, no clusters"),
@@ -53,7 +53,9 @@ CONTROLS = ("never_right", "always_right", "sometimes_right")
 STAGES: tuple[tuple[tuple[str, int], ...], ...] = (  # a stage is finished for all seeds before the next begins
     tuple((arm, 8) for arm in ("random", "const", "entropy", "shift", *CONTROLS, "full")),
     tuple((arm, 8) for arm in ("const_wide", "scf", "v1")),
-    tuple((arm, budget) for budget in (4, 16) for arm in ("random", "const", "const_wide", "entropy", "shift")),
+    tuple(
+        (arm, budget) for budget in (4, 16) for arm in ("random", "const", "const_wide", "entropy", "shift", *CONTROLS)
+    ),
     tuple((arm, 8) for arm in ("care_proxy", "v2", "v3")),
 )
 
@@ -76,7 +78,7 @@ class Job:
         return question_seed(0, "shard", self.key) % n_shards == shard
 
 
-def jobs(n_seeds: int = N_SEEDS, pools: tuple[str, ...] = ("mixed", "demo")) -> Iterator[Job]:
+def jobs(n_seeds: int = N_SEEDS, pools: tuple[str, ...] = ("scarce", "mixed", "demo")) -> Iterator[Job]:
     """Yield all jobs: by stage, then by pool, then by seed, so that stopping early leaves balanced tables."""
     for stage in STAGES:
         for pool in pools:

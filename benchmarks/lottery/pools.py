@@ -1,4 +1,4 @@
-"""The two pools, with calibration sets, held-out questions, and the answers that selection is given to look at."""
+"""The pools, with calibration sets, held-out questions, and the answers that selection is given to look at."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,10 +32,15 @@ from selector.votes import QuestionVotes
 MIXED_DIR = Path(__file__).parent / "mixed"
 MIXED_MODEL_DIR = Path(__file__).parent / "model"
 MIXED_SEED = 2027
+SCARCE_POOL = Path("docs/data/scarce_pool.jsonl")
+SCARCE_CALIBRATION = Path("docs/data/scarce_calibration.jsonl")
+SCRATCH = Path("var/lottery")
 CANDIDATES = {"easy": 70, "medium": 70, "large": 50, "trap": 50}  # of each skill; the model never saw them in training
 N_OUTCOMES, N_PROBES = 20, 20
 EMBEDDER = "minilm"
 HELD_OUT_PER_FAMILY = 16
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -74,15 +80,23 @@ def demo_pool() -> Pool:
 
 def mixed_pool() -> Pool:
     """The pool mostly mastered or hopeless, as `benchmarks.lottery.compose` wrote it down."""
-    sets = {}
-    for name in ("pool", "calibration", "held_out"):
-        lines = (MIXED_DIR / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()
-        rows = [json.loads(line) for line in lines]
-        sets[name] = [TinyQuestion(row["question"], row["answer"], row["family"], False, ()) for row in rows]
+    sets = {name: read_questions(MIXED_DIR / f"{name}.jsonl") for name in ("pool", "calibration", "held_out")}
     return Pool("mixed", MIXED_MODEL_DIR, 48, **sets)
 
 
-POOLS = {"mixed": mixed_pool, "demo": demo_pool}
+def scarce_pool() -> Pool:
+    """The demo's model and held-out questions, and a pool of which one in six teaches (`benchmarks.lottery.scarce`)."""
+    sets = {"pool": read_questions(SCARCE_POOL), "calibration": read_questions(SCARCE_CALIBRATION)}
+    return replace(demo_pool(), name="scarce", **sets)
+
+
+def read_questions(path: Path) -> list[TinyQuestion]:
+    """Return the questions of a stored set."""
+    rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    return [TinyQuestion(row["question"], row["answer"], row["family"], False, ()) for row in rows]
+
+
+POOLS = {"scarce": scarce_pool, "mixed": mixed_pool, "demo": demo_pool}
 
 
 @dataclass(frozen=True)
@@ -156,6 +170,6 @@ def to_row(question: TinyQuestion) -> str:
     return json.dumps({"question": question.text, "answer": question.answer, "family": question.family}) + "\n"
 
 
-def shuffled(questions: Sequence[TinyQuestion], seed: int) -> list[TinyQuestion]:
+def shuffled(questions: Sequence[T], seed: int) -> list[T]:
     """Return the questions in a random order."""
     return random.Random(seed).sample(list(questions), len(questions))

@@ -19,7 +19,7 @@ BUDGETS = (4, 8, 16)
 MEASURES = ("mean_of_8", "greedy")
 LEAST_FOR_INTERVAL = 3  # of two seeds it is wide or, by chance, nothing
 NOTHING_YET = "No training is finished yet."
-POOL_NAMES = ("mixed", "demo")
+POOL_NAMES = ("scarce", "mixed", "demo")
 
 Result = Mapping[str, Any]
 

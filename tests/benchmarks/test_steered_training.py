@@ -11,11 +11,13 @@ import pytest
 from selector.curriculum import CURRICULA, RewardEvent, RewardLog
 
 pytest.importorskip("trl", reason="TRL is not installed: pip install 'assay-rlvr[demo]'")
-benchmark = pytest.importorskip("benchmarks.steered_training")
+from benchmarks import steered_training as benchmark
+from benchmarks.lottery import scarce
+from benchmarks.lottery.pools import SCARCE_POOL
 
 
 def test_the_pool_is_mostly_mastered_or_hopeless_and_holds_no_held_out_question() -> None:
-    pool = benchmark.read_pool()
+    pool = scarce.read_rows(SCARCE_POOL)
 
     levels = Counter(row["level"] for row in pool)
     held_out = {question.text for question in benchmark.demo_pool().held_out}
@@ -26,7 +28,7 @@ def test_the_pool_is_mostly_mastered_or_hopeless_and_holds_no_held_out_question(
 
 
 def test_no_training_rolls_out_more_than_the_budget(tmp_path: Path) -> None:
-    uids = [row["uid"] for row in benchmark.read_pool()]
+    uids = [row["uid"] for row in scarce.read_rows(SCARCE_POOL)]
     log = RewardLog(tmp_path / "rewards.jsonl")
     steering = benchmark.WithinBudget(CURRICULA["dynamic_sampling"](uids, seed=0), log.path)
     asked: list[str] = []
