@@ -210,5 +210,6 @@ REST_FRAMEWORK = {
 # Assay's own
 ASSAY_LEASE_SECONDS = env_int("ASSAY_LEASE_SECONDS", default=60)  # of a selection run; renewed every third of it
 ASSAY_SLOT_MINUTES = env_int("ASSAY_SLOT_MINUTES", default=30)  # how long a question stays with an annotator
+ASSAY_UNDO_SECONDS = env_int("ASSAY_UNDO_SECONDS", default=10)  # how long a submission can be taken back
 ASSAY_MAX_UPLOAD_BYTES = env_int("ASSAY_MAX_UPLOAD_MB", default=2048) * 1024 * 1024
 ASSAY_MAX_LINE_BYTES = env_int("ASSAY_MAX_LINE_MB", default=10) * 1024 * 1024

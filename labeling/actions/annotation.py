@@ -120,7 +120,7 @@ def _given(slot: Slot, by: User, idempotency_key: UUID, *, said: tuple[str, str]
     with_key = mine.filter(idempotency_key=idempotency_key).first()
     if with_key is not None and not claiming.is_same_question(with_key.slot, slot):
         raise claiming.key_used()
-    given = with_key or mine.filter(slot__round=slot.round_id, slot__question=slot.question_id).first()
+    given = with_key or standing_answer(slot, by)
     if given is None or (given.answer, given.unanswerable_reason) == said:
         return given
     stands = given.answer or given.get_unanswerable_reason_display().lower()
@@ -129,12 +129,23 @@ def _given(slot: Slot, by: User, idempotency_key: UUID, *, said: tuple[str, str]
     )
 
 
+def standing_answer(slot: Slot, by: User) -> Annotation | None:
+    """Return what the person says of the slot's question now; None if nothing, or if they took it back."""
+    of_question = {"slot__round": slot.round_id, "slot__question": slot.question_id}
+    return Annotation.objects.standing().filter(annotator=by, **of_question).select_related("slot").first()
+
+
 def _record(slot: Slot, annotation: Annotation) -> Annotation:
     with claiming.typed_kept(slot, annotation.annotator, {"answer": annotation.answer, "note": annotation.note}):
         recorded = _record_once(slot, annotation)
     if not recorded.surplus:
         settle_question(round=slot.round, question=slot.question)
     return recorded
+
+
+def next_version(slot: Slot) -> int:
+    """Return the number that the next answer to the slot gets."""
+    return 1 + Annotation.objects.filter(slot=slot).count()
 
 
 @transaction.atomic
@@ -152,6 +163,7 @@ def _record_once(slot: Slot, annotation: Annotation) -> Annotation:
     if annotation.seconds_spent is None and counted and mine.claimed_at is not None:
         annotation.seconds_spent = (timezone.now() - mine.claimed_at).total_seconds()
     annotation.slot, annotation.surplus = mine, not counted
+    annotation.version = next_version(mine)
     annotation.save()
     record_event(
         "annotation.submitted", target=annotation, by=by, pool=slot.pool, slot=mine.pk, surplus=annotation.surplus

@@ -86,7 +86,8 @@ def check_shown(slot: Slot, user: User) -> None:
 def skip_slot(*, slot: Slot, by: User) -> None:
     """'Not me': the question goes back and is not offered to this person again. Skipping again changes nothing."""
     check_shown(slot, by)
-    if Annotation.objects.filter(annotator=by, slot__round=slot.round_id, slot__question=slot.question_id).exists():
+    answered = Annotation.objects.standing().filter(annotator=by)
+    if answered.filter(slot__round=slot.round_id, slot__question=slot.question_id).exists():
         raise Conflict(
             "You have answered this question already; it cannot be skipped any more.", code="already_answered"
         )

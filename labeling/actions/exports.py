@@ -22,6 +22,7 @@ from labeling.exports import CanonicalRow, ExportSettings, Manifest, Provenance,
 from labeling.exports.contract import BOXED_INSTRUCTION
 from labeling.exports.writing import MANIFEST
 from labeling.models import (
+    Annotation,
     DatasetSnapshot,
     Export,
     GenerationSettings,
@@ -179,7 +180,7 @@ def _canonical_rows(pool: Pool) -> list[CanonicalRow]:
         .annotate(
             n_annotations=Count(
                 "question__slots__annotations",
-                filter=Q(question__slots__annotations__surplus=False) & ~Q(question__slots__annotations__answer=""),
+                filter=Q(question__slots__annotations__in=Annotation.objects.counting().exclude(answer="")),
             )
         )
         .order_by("question__uid")

@@ -12,7 +12,7 @@ from django.db.models import Count, Exists, OuterRef, QuerySet
 
 from labeling.audit import record_event
 from labeling.engine.answers import answer_clusters, gold_form, policy_of
-from labeling.models import Annotation, Budget, GoldAnswer, Question, Round, Slot
+from labeling.models import Annotation, Budget, GoldAnswer, Question, Round, Slot, User
 
 
 @dataclass(frozen=True)
@@ -30,14 +30,39 @@ def settle_question(*, round: Round, question: Question) -> None:
         return
     outcome = _outcome(round, question, annotations)
     with transaction.atomic():
-        live_round = Round.objects.select_for_update(no_key=True).get(pk=round.pk)
-        Budget.objects.select_for_update(no_key=True).get(pk=round.budget_id)
-        if _is_settled(round, question):
-            return
+        live_round = lock_round(round)
+        if _is_settled(round, question) or counted_annotations(round, question) != annotations:
+            return  # whoever changed an answer meanwhile settles what it comes to
         if outcome.gold:
             _settle_gold(round, question, annotations, outcome.gold)
         elif outcome.disagreement and live_round.status != Round.Status.CLOSED:
             _open_adjudication(round, question)
+
+
+def unsettle_question(*, round: Round, question: Question, by: User) -> bool:
+    """Take back what the answers to a question came to, inside a transaction that changes one of them.
+
+    A gold answer that rests on the annotators' agreement goes, and a disagreement that no adjudicator has taken yet;
+    its unit is free again. False, and nothing is changed, where an adjudicator has taken or decided it.
+    """
+    lock_round(round)
+    adjudications = _adjudication_slots(round).filter(question=question)
+    if adjudications.exclude(state=Slot.State.OPEN).exists():
+        return False
+    for slot in adjudications:
+        adjudications.filter(pk=slot.pk).update(state=Slot.State.VOID)
+        record_event("adjudication.withdrawn", target=slot, by=by, pool=round.pool, question=question.uid)
+    for gold in GoldAnswer.objects.filter(round=round, question=question):
+        record_event("gold_answer.withdrawn", target=gold, by=by, pool=round.pool, answer=gold.answer)
+        gold.delete()
+    return True
+
+
+def lock_round(round: Round) -> Round:
+    """Return the round as it is now; until the transaction ends nobody else settles its questions."""
+    found = Round.objects.select_for_update(no_key=True).get(pk=round.pk)
+    Budget.objects.select_for_update(no_key=True).get(pk=found.budget_id)
+    return found
 
 
 def settle_round(*, round: Round) -> None:
@@ -60,15 +85,7 @@ def sweep_rounds() -> None:
 
 def counted_annotations(round: Round, question: Question) -> list[Annotation]:
     """Return the answers to a question that count, first come first."""
-    return list(
-        Annotation.objects.filter(
-            slot__round=round,
-            slot__question=question,
-            slot__purpose=Slot.Purpose.LABEL,
-            slot__state=Slot.State.DONE,
-            surplus=False,
-        ).order_by("id")
-    )
+    return list(Annotation.objects.counting().filter(slot__round=round, slot__question=question).order_by("id"))
 
 
 def _ready_questions(round: Round) -> QuerySet[Question]:

@@ -26,14 +26,16 @@ from labeling.models.rounds import (
     Skip,
     Slot,
     UnanswerableReason,
+    Withdrawal,
 )
 from labeling.models.runs import Pick, QuestionScore, SelectionRun
-from labeling.models.tokens import ApiToken
+from labeling.models.tokens import AnsweredRequest, ApiToken
 
 __all__ = [
     "Adjudication",
     "Annotation",
     "AnswerKind",
+    "AnsweredRequest",
     "ApiToken",
     "AuditEvent",
     "Budget",
@@ -71,4 +73,5 @@ __all__ = [
     "StoredVerdict",
     "UnanswerableReason",
     "User",
+    "Withdrawal",
 ]

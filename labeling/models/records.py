@@ -1,6 +1,6 @@
 """Who did what, when. Append-only."""
 
-from typing import Any, NoReturn
+from typing import Any, ClassVar, NoReturn
 
 from django.conf import settings
 from django.db import models
@@ -19,7 +19,7 @@ class AppendOnlyQuerySet(models.QuerySet[Any]):
 class AppendOnly(models.Model):
     """A fact: written once, never changed or deleted by our code."""
 
-    objects = AppendOnlyQuerySet.as_manager()
+    objects: ClassVar[Any] = AppendOnlyQuerySet.as_manager()
 
     class Meta:
         abstract = True

@@ -2,14 +2,14 @@
 
 import uuid
 from datetime import datetime
-from typing import Any
+from typing import Any, ClassVar
 
 from django.conf import settings
 from django.db import models
 from django.db.models import Exists, OuterRef, Q, UniqueConstraint
 
 from labeling.models.people import Role
-from labeling.models.records import AppendOnly
+from labeling.models.records import AppendOnly, AppendOnlyQuerySet
 
 
 class Budget(models.Model):
@@ -122,7 +122,7 @@ class SlotQuerySet(models.QuerySet["Slot"]):
 
     def unseen_by(self, user: Any) -> "SlotQuerySet":
         """Slots whose question the user has neither answered (counted or not), nor holds, nor skipped in the round."""
-        answered = Annotation.objects.filter(annotator=user).values("slot__question")
+        answered = Annotation.objects.standing().filter(annotator=user).values("slot__question")
         held = Slot.objects.filter(holder=user).exclude(state=Slot.State.VOID).values("question")
         skipped = Skip.objects.filter(user=user, round=OuterRef("round"), question=OuterRef("question"))
         return self.filter(~Q(question__in=answered), ~Q(question__in=held), ~Exists(skipped))
@@ -240,8 +240,26 @@ class UnanswerableReason(models.TextChoices):
     BROKEN_TEXT = "broken_text", "Broken text"
 
 
+class AnnotationQuerySet(AppendOnlyQuerySet):
+    def standing(self) -> "AnnotationQuerySet":
+        """What each person says of each slot now: their latest version that they have not withdrawn, late or not."""
+        later = Annotation.objects.filter(
+            slot=OuterRef("slot"), annotator=OuterRef("annotator"), version__gt=OuterRef("version"), withdrawal=None
+        )
+        return self.filter(~Exists(later), withdrawal=None)
+
+    def counting(self) -> "AnnotationQuerySet":
+        """The one answer of each finished slot that agreement, gold answers and exports rest on."""
+        return self.standing().filter(surplus=False, slot__state=Slot.State.DONE, slot__purpose=Slot.Purpose.LABEL)
+
+
 class Annotation(AppendOnly):
-    """One person's final word on one slot. Never edited; a revision is a new row."""
+    """One person's word on one slot. Never edited; a revision is a new row with the next version."""
+
+    class Origin(models.TextChoices):
+        FIRST = "first", "First answer"
+        REVISION = "revision", "Revised"
+        AFTER_REVEAL = "after_reveal", "Revised after seeing model answers"
 
     slot = models.ForeignKey(Slot, models.PROTECT, related_name="annotations")
     annotator = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="annotations")
@@ -256,18 +274,30 @@ class Annotation(AppendOnly):
     surplus = models.BooleanField(
         default=False, help_text="Came after the slot had gone to somebody else: kept, not counted."
     )
+    version = models.PositiveIntegerField(default=1)
+    origin = models.CharField(max_length=20, choices=Origin.choices, default=Origin.FIRST)
+    why = models.TextField(blank=True, help_text="Why it was revised.")
     created_at = models.DateTimeField(auto_now_add=True)
+
+    objects: ClassVar[Any] = AnnotationQuerySet.as_manager()
 
     class Meta:
         ordering = ["id"]
         constraints = [
-            UniqueConstraint(fields=["slot"], condition=Q(surplus=False), name="annotation_one_per_slot"),
+            UniqueConstraint(fields=["slot", "version"], condition=Q(surplus=False), name="annotation_version_once"),
             UniqueConstraint(fields=["annotator", "idempotency_key"], name="annotation_submitted_once"),
             models.CheckConstraint(
                 name="annotation_answer_xor_unanswerable",
                 condition=(~Q(answer="") & Q(unanswerable_reason="")) | (Q(answer="") & ~Q(unanswerable_reason="")),
             ),
         ]
+
+
+class Withdrawal(AppendOnly):
+    """A person took back what they had just submitted. The annotation stays on record and counts for nothing."""
+
+    annotation = models.OneToOneField(Annotation, models.PROTECT, related_name="withdrawal")
+    created_at = models.DateTimeField(auto_now_add=True)
 
 
 class Adjudication(AppendOnly):

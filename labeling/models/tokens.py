@@ -19,19 +19,31 @@ class ApiTokenQuerySet(models.QuerySet["ApiToken"]):
 
 
 class ApiToken(models.Model):
-    """What a program shows instead of logging in: it may do what its owner may, within one pool and its scope.
+    """What a program shows instead of logging in: it may do what its owner may, within its scopes.
 
     The token is shown once and only its hash is kept.
     """
 
     class Scope(models.TextChoices):
-        CURRICULUM = "curriculum", "Propose questions to a trainer and report rewards"
+        READ = "read", "Read: everything that its owner sees, but no exported files"
+        IMPORT = "import", "Import: bring in questions, calibration sets, votes and picks"
+        MANAGE = "manage", "Manage: pools, models, budgets, runs, comparisons, rounds and people"
+        LABEL = "label", "Label: take questions, answer them and decide disagreements"
+        EXPORT = "export", "Export: write gold answers for a trainer and download them"
+        CURRICULUM = "curriculum", "Train: propose questions to a trainer and report its rewards"
 
     PREFIX = "assay_"
 
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="api_tokens")
-    pool = models.ForeignKey("labeling.Pool", models.CASCADE, related_name="api_tokens")
-    scope = models.CharField(max_length=40, choices=Scope.choices)
+    pool = models.ForeignKey(
+        "labeling.Pool",
+        models.CASCADE,
+        related_name="api_tokens",
+        null=True,
+        blank=True,
+        help_text="Empty: every pool in which its owner has a role.",
+    )
+    scopes = models.JSONField(default=list, help_text="What the token opens, of what its owner may.")
     name = models.CharField(max_length=120)
     token_sha256 = models.CharField(max_length=64, unique=True)
     hint = models.CharField(max_length=12, help_text="The last characters, to tell tokens apart.")
@@ -52,3 +64,17 @@ class ApiToken(models.Model):
     def hash_of(token: str) -> str:
         """What is kept of a token."""
         return hashlib.sha256(token.encode()).hexdigest()
+
+
+class AnsweredRequest(models.Model):
+    """The answer to a request that came with an ``Idempotency-Key``, so that the same again is not done again."""
+
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="+")
+    key = models.CharField(max_length=200)
+    fingerprint = models.CharField(max_length=64, help_text="SHA-256 of method, address and body.")
+    status = models.PositiveIntegerField(null=True, help_text="Empty while the request is being answered.")
+    body = models.JSONField(null=True, help_text="Without anything that is shown only once.")
+    created_at = models.DateTimeField(auto_now_add=True, db_index=True)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["user", "key"], name="request_answered_once")]

@@ -34,7 +34,9 @@ def disagreement(*, slot: Slot) -> Disagreement:
     The order says nothing about who answered first. Comparing may take seconds where a verdict is not stored yet.
     """
     annotations = list(
-        Annotation.objects.filter(slot__round=slot.round_id, slot__question=slot.question_id).order_by("surplus", "id")
+        Annotation.objects.standing()
+        .filter(slot__round=slot.round_id, slot__question=slot.question_id)
+        .order_by("surplus", "id")
     )
     answered = [annotation for annotation in annotations if annotation.answer]
     classes = answer_clusters(

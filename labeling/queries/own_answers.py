@@ -9,7 +9,8 @@ State = Literal["held", "lost", "answered", "given_back"]
 
 def own_annotation(slot: Slot, user: User) -> Annotation | None:
     """Return the person's answer to the slot's question in its round."""
-    return Annotation.objects.filter(annotator=user, slot__round=slot.round_id, slot__question=slot.question_id).first()
+    mine = Annotation.objects.standing().filter(annotator=user)
+    return mine.filter(slot__round=slot.round_id, slot__question=slot.question_id).first()
 
 
 def state_for(slot: Slot, user: User) -> State:
@@ -23,4 +24,4 @@ def state_for(slot: Slot, user: User) -> State:
 
 def n_answered(round: Round, user: User) -> int:
     """How many answers the person has given in the round."""
-    return Annotation.objects.filter(annotator=user, slot__round=round).count()
+    return Annotation.objects.standing().filter(annotator=user, slot__round=round).count()

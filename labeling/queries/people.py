@@ -32,7 +32,7 @@ def members_of(*, pool: Pool) -> list[Member]:
         .distinct()
         .order_by("username")
         .annotate(
-            n_answers=Count("annotations", filter=in_pool, distinct=True),
+            n_answers=Count("annotations__slot", filter=in_pool, distinct=True),
             last_answer_at=Max("annotations__created_at", filter=in_pool),
         )
     )

@@ -103,7 +103,8 @@ def read_answer(*, slot: Slot, answer: str) -> ReadAs:
 def recent_annotations(*, user: User, pool: Pool, limit: int = 5) -> QuerySet[Annotation]:
     """Return what the user answered last in the pool, newest first."""
     return (
-        Annotation.objects.filter(annotator=user, slot__round__run__pool=pool)
+        Annotation.objects.standing()
+        .filter(annotator=user, slot__round__run__pool=pool)
         .select_related("slot__question", "slot__round")
         .order_by("-id")[:limit]
     )

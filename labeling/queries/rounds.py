@@ -102,7 +102,7 @@ def round_progress(*, round: Round) -> RoundProgress:
     ):
         slots[slot.question_id].append(slot)
     annotations = defaultdict(list)
-    for annotation in Annotation.objects.filter(slot__round=round).select_related("slot").order_by("id"):
+    for annotation in Annotation.objects.standing().filter(slot__round=round).select_related("slot").order_by("id"):
         annotations[annotation.slot.question_id].append(annotation)
     golds = {gold.question_id: gold for gold in GoldAnswer.objects.filter(round=round)}
     budget = budget_row(budget=round.budget)

@@ -1,0 +1,155 @@
+"""Changing one's mind: undo right after submitting, or a new version later. What was said before stays on record."""
+
+from datetime import timedelta
+from uuid import UUID
+
+from django.conf import settings
+from django.db import transaction
+from django.utils import timezone
+
+from labeling import policies
+from labeling.actions import claiming
+from labeling.actions.annotation import next_version, standing_answer
+from labeling.actions.answers import check_answer, check_note, check_reason
+from labeling.actions.settling import settle_question, unsettle_question
+from labeling.audit import record_event
+from labeling.errors import Conflict, LabelingError
+from labeling.models import Annotation, Draft, Round, Slot, User, Withdrawal
+
+
+def can_undo(annotation: Annotation) -> bool:
+    """Whether the time to take back a submission is not over yet."""
+    return timezone.now() - annotation.created_at <= timedelta(seconds=settings.ASSAY_UNDO_SECONDS)
+
+
+def undo(*, slot: Slot, by: User) -> Slot:
+    """Take back what the person has just submitted, and return the slot, theirs again with their text as the draft.
+
+    Undoing a revision brings the earlier version back. Raises Conflict undo_too_late, undo_not_counted (surplus),
+    round_closed, and question_decided where an adjudicator has the question already.
+    """
+    policies.check_can_annotate(slot.pool, by)
+    with transaction.atomic():
+        claiming.lock_person(by)
+        annotation = _own(slot, by)
+        if not can_undo(annotation):
+            raise Conflict(
+                f"This was submitted more than {settings.ASSAY_UNDO_SECONDS} seconds ago. Revise it instead: your "
+                "answers are listed on the round's page.",
+                code="undo_too_late",
+            )
+        _refuse_closed(slot.round)
+        if not unsettle_question(round=slot.round, question=slot.question, by=by):
+            raise Conflict(
+                "An adjudicator has this question already. Revise your answer instead.", code="question_decided"
+            )
+        Withdrawal.objects.create(annotation=annotation)
+        record_event("annotation.withdrawn", target=annotation, by=by, pool=slot.pool, slot=annotation.slot_id)
+        if standing_answer(slot, by) is None:
+            _take_back(annotation, by)
+    settle_question(round=slot.round, question=slot.question)
+    return Slot.objects.select_related("round__run__pool", "round__guideline", "question").get(pk=annotation.slot_id)
+
+
+def _take_back(annotation: Annotation, by: User) -> None:
+    now = timezone.now()
+    slot = annotation.slot
+    for held in Slot.objects.held_by(by).filter(round=slot.round_id, purpose=slot.purpose):
+        claiming.release_slot(slot=held, by=by)  # the next question, taken by submitting this one
+    typed = {"answer": annotation.answer, "unsure": not annotation.confident, "note": annotation.note}
+    draft = Draft.objects.filter(round=slot.round_id, question=slot.question_id, author=by)
+    draft.update(content=typed, saved_at=now)
+    Slot.objects.filter(pk=slot.pk, state=Slot.State.DONE, holder=by).update(
+        state=Slot.State.LEASED, lease_until=claiming.lease_end(now), claimed_at=now
+    )
+
+
+def revise(
+    *,
+    slot: Slot,
+    idempotency_key: UUID,
+    by: User,
+    answer: str = "",
+    reason: str = "",
+    confident: bool = True,
+    note: str = "",
+    why: str = "",
+    confirm_unreadable: bool = False,
+    origin: Annotation.Origin = Annotation.Origin.REVISION,
+) -> Annotation:
+    """Record another answer, or a reason why there is none, as the next version; it counts instead of the earlier.
+
+    Revising twice with the same key changes nothing. Where an adjudicator has taken the question the new version is
+    kept and shown to them. Raises LabelingError as submit_annotation does and answer_ambiguous when both are given;
+    Conflict round_closed, revision_not_counted (surplus) and key_used.
+    """
+    policies.check_can_annotate(slot.pool, by)
+    if reason and answer.strip():
+        raise LabelingError("Give an answer or say why there is none, not both.", code="answer_ambiguous")
+    annotation = Annotation(
+        annotator=by,
+        idempotency_key=idempotency_key,
+        confident=confident,
+        note=check_note(note),
+        why=check_note(why),
+        origin=origin,
+    )
+    if reason:
+        annotation.unanswerable_reason = check_reason(reason)
+    else:
+        read = check_answer(slot.question, slot.pool, answer, confirm_unreadable=confirm_unreadable)
+        annotation.answer, annotation.answer_kind = answer.strip(), read.kind
+        annotation.read_as = read.text if read.readable else ""
+    with claiming.typed_kept(slot, by, {"answer": answer, "note": note}):
+        recorded = _revise_once(slot, annotation)
+    settle_question(round=slot.round, question=slot.question)
+    return recorded
+
+
+@transaction.atomic
+def _revise_once(slot: Slot, annotation: Annotation) -> Annotation:
+    by = annotation.annotator
+    claiming.lock_person(by)
+    with_key = Annotation.objects.filter(annotator=by, idempotency_key=annotation.idempotency_key).first()
+    if with_key is not None:
+        if not claiming.is_same_question(with_key.slot, slot):
+            raise claiming.key_used()
+        if (with_key.answer, with_key.unanswerable_reason) != (annotation.answer, annotation.unanswerable_reason):
+            raise Conflict(
+                "This form was sent before, with another answer. What you typed is kept: reload the page and send it "
+                "again.",
+                code="key_used",
+            )
+        return with_key
+    earlier = _own(slot, by)
+    _refuse_closed(slot.round)
+    unsettle_question(round=slot.round, question=slot.question, by=by)
+    annotation.slot, annotation.version = earlier.slot, next_version(earlier.slot)
+    annotation.save()
+    record_event(
+        "annotation.revised",
+        target=annotation,
+        by=by,
+        pool=slot.pool,
+        slot=earlier.slot_id,
+        version=annotation.version,
+        origin=annotation.origin,
+    )
+    return annotation
+
+
+def _own(slot: Slot, by: User) -> Annotation:
+    annotation = standing_answer(slot, by)
+    if annotation is None:
+        raise Conflict("You have not answered this question.", code="not_answered")
+    if annotation.surplus:
+        raise Conflict(
+            "This answer came after your time had run out and does not count, so it cannot be changed.",
+            code="revision_not_counted",
+        )
+    return annotation
+
+
+def _refuse_closed(round: Round) -> None:
+    if Round.objects.filter(pk=round.pk, status=Round.Status.CLOSED).exists():
+        raise Conflict("The round is closed; its answers stand.", code="round_closed")
