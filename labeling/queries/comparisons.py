@@ -39,7 +39,7 @@ MOST_SHOWN = 40  # questions of one side by side
 class Picture:
     """A picture and the table that is its only source. ``rows`` are texts, the first of each heads it.
 
-    ``kind`` names the drawing in charts.js. ``reference``: a value to hold against, with ``reference_name``;
+    ``kind`` names the drawing in static/labeling/charts. ``reference``: a value to hold against, with ``reference_name``;
     ``band``: a range around it.
     """
 
