@@ -74,6 +74,7 @@ INSTALLED_APPS = [
     "axes",
     "csp",
     "django_htmx",
+    "drf_spectacular",
     "rest_framework",
     "template_partials",
 ]
@@ -118,6 +119,7 @@ DATABASES = {
     "default": dj_database_url.config("DATABASE_URL", default=f"sqlite:///{VAR_DIR / 'assay.sqlite3'}", conn_max_age=60)
 }
 if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
+    DATABASES["default"]["ENGINE"] = "labeling.sqlite"  # Django's, with writers that wait their turn
     DATABASES["default"]["OPTIONS"] = {
         "transaction_mode": "IMMEDIATE",  # a transaction that will write takes the lock first, instead of failing late
         "timeout": 60,  # seconds; its queue is unfair, and one of many writers may wait long
@@ -200,11 +202,25 @@ LOGGING = {
 }
 
 REST_FRAMEWORK = {
-    "DEFAULT_AUTHENTICATION_CLASSES": ["labeling.api.authentication.TokenAuthentication"],
+    "DEFAULT_AUTHENTICATION_CLASSES": [
+        "labeling.api.authentication.TokenAuthentication",
+        "rest_framework.authentication.SessionAuthentication",
+    ],
     "DEFAULT_PERMISSION_CLASSES": ["labeling.api.authentication.HasScope"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_PARSER_CLASSES": ["labeling.api.parsing.LimitedJSONParser"],
+    "DEFAULT_THROTTLE_CLASSES": ["labeling.api.authentication.Requests"],
+    "DEFAULT_SCHEMA_CLASS": "labeling.api.schema.Schema",
     "EXCEPTION_HANDLER": "labeling.api.errors.error_response",
+}
+SPECTACULAR_SETTINGS = {
+    "TITLE": "Assay",
+    "DESCRIPTION": "Everything that the pages do: pools, runs, rounds, answers, exports and curricula.",
+    "VERSION": "1",
+    "SCHEMA_PATH_PREFIX": "/api/v1",
+    "SERVE_INCLUDE_SCHEMA": False,
+    "COMPONENT_SPLIT_REQUEST": True,
+    "POSTPROCESSING_HOOKS": ["labeling.api.schema.add_errors"],
 }
 
 # Assay's own
@@ -213,3 +229,5 @@ ASSAY_SLOT_MINUTES = env_int("ASSAY_SLOT_MINUTES", default=30)  # how long a que
 ASSAY_UNDO_SECONDS = env_int("ASSAY_UNDO_SECONDS", default=10)  # how long a submission can be taken back
 ASSAY_MAX_UPLOAD_BYTES = env_int("ASSAY_MAX_UPLOAD_MB", default=2048) * 1024 * 1024
 ASSAY_MAX_LINE_BYTES = env_int("ASSAY_MAX_LINE_MB", default=10) * 1024 * 1024
+ASSAY_API_RATE = f"{env_int('ASSAY_API_REQUESTS_A_MINUTE', default=1200)}/min"  # of one token or person, per process
+ASSAY_API_WRONG_TOKENS = "20/min"  # from one address, per process

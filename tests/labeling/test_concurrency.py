@@ -1,4 +1,8 @@
-"""Real processes on a real database file, and on PostgreSQL where there is one."""
+"""Real processes on a real database file, and on PostgreSQL where there is one.
+
+ASSAY_RACE_SLOTS=1000 runs the races of annotators at full size, with no pause between being shown a question and
+answering it.
+"""
 
 import json
 import os
@@ -13,7 +17,9 @@ import pytest
 from tests.conftest import ROOT, skip_or_fail
 from tests.labeling.race_rewards import N_EVENTS, N_IN_ONE_REQUEST, N_PROCESSES, N_REWARDS
 
-N_SLOTS = 200
+IS_FULL = "ASSAY_RACE_SLOTS" in os.environ
+N_SLOTS = int(os.environ.get("ASSAY_RACE_SLOTS", "160"))
+KILLED_ONE_OF = 10 if IS_FULL else 5
 
 
 def race(database_url: str, *arguments: object, var, module: str = "race") -> dict:
@@ -23,7 +29,7 @@ def race(database_url: str, *arguments: object, var, module: str = "race") -> di
         env={**os.environ, "DATABASE_URL": database_url, "ASSAY_VAR": str(var), "ASSAY_DEBUG": "1"},
         capture_output=True,
         text=True,
-        timeout=280,
+        timeout=900 if IS_FULL else 280,
     )
     assert finished.returncode == 0, finished.stderr
     return json.loads(finished.stdout)
@@ -43,6 +49,13 @@ def postgres_url():
         admin.execute(f"DROP DATABASE {name} WITH (FORCE)")
 
 
+def annotators(database_url: str, var, *, overlap: int, kill_every: int = 0) -> dict:
+    size = ["--slots", N_SLOTS, "--overlap", overlap, "--kill-every", kill_every]
+    found = race(database_url, *size, *(["--think", 0] if IS_FULL else []), var=var)
+    print(json.dumps(found))
+    return found
+
+
 def check(found: dict, *, overlap: int) -> None:
     n_questions = N_SLOTS // overlap
     n_disputed = n_questions // 10 if overlap > 1 else 0
@@ -50,28 +63,52 @@ def check(found: dict, *, overlap: int) -> None:
     assert found["errors"] == []
     assert found["false_empty"] == 0
     assert found["n_slots_done"] == found["n_counted"] == N_SLOTS
-    assert found["n_surplus"] == 0
+    assert found["n_slots_held"] == 0
     assert found["most_times_one_person_saw_a_question"] == 1
     assert found["most_slots_per_unit"] == 1
     assert found["n_adjudications"] == n_adjudications
     assert found["n_units_taken"] == N_SLOTS + n_adjudications <= found["n_units_granted"]
     assert found["n_gold"] == n_questions - n_disputed
     assert found["n_people_at_work"] > 1
+    assert found["watched"]["n_samples"] > 5
+    assert found["watched"]["n_overspent"] == found["watched"]["n_units_shared"] == 0
+    assert found["watched"]["most_answers"] == overlap
 
 
 @pytest.mark.parametrize("overlap", [1, 2])
 def test_nobody_gets_anothers_slot_on_sqlite(tmp_path, overlap):
-    found = race(f"sqlite:///{tmp_path / 'race.sqlite3'}", N_SLOTS, overlap, var=tmp_path)
+    found = annotators(f"sqlite:///{tmp_path / 'race.sqlite3'}", tmp_path, overlap=overlap)
 
     check(found, overlap=overlap)
+    assert found["n_surplus"] == 0
+
+
+@pytest.mark.parametrize("overlap", [1, 2] if IS_FULL else [2])
+def test_what_killed_clients_held_comes_free_on_sqlite(tmp_path, overlap):
+    database_url = f"sqlite:///{tmp_path / 'race.sqlite3'}"
+
+    found = annotators(database_url, tmp_path, overlap=overlap, kill_every=KILLED_ONE_OF)
+
+    check(found, overlap=overlap)
+    assert found["n_killed"] >= found["n_clients"] // KILLED_ONE_OF - 1 > 0
 
 
 @pytest.mark.engines
 @pytest.mark.parametrize("overlap", [1, 2])
 def test_nobody_gets_anothers_slot_on_postgresql(tmp_path, overlap, postgres_url):
-    found = race(postgres_url, N_SLOTS, overlap, var=tmp_path)
+    found = annotators(postgres_url, tmp_path, overlap=overlap)
 
     check(found, overlap=overlap)
+    assert found["n_surplus"] == 0
+
+
+@pytest.mark.engines
+@pytest.mark.parametrize("overlap", [1, 2] if IS_FULL else [2])
+def test_what_killed_clients_held_comes_free_on_postgresql(tmp_path, overlap, postgres_url):
+    found = annotators(postgres_url, tmp_path, overlap=overlap, kill_every=KILLED_ONE_OF)
+
+    check(found, overlap=overlap)
+    assert found["n_killed"] >= found["n_clients"] // KILLED_ONE_OF - 1 > 0
 
 
 def check_rewards(found: dict) -> None:
