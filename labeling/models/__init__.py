@@ -15,6 +15,7 @@ from labeling.models.people import Invitation, Membership, Role, User
 from labeling.models.pools import Guideline, Pool
 from labeling.models.questions import AnswerKind, CalibrationItem, CalibrationSet, ImportBatch, Question
 from labeling.models.records import AuditEvent
+from labeling.models.reveals import ModelAnswers, Reveal, RevealDecision
 from labeling.models.rounds import (
     Adjudication,
     Annotation,
@@ -54,6 +55,7 @@ __all__ = [
     "ImportBatch",
     "Invitation",
     "Membership",
+    "ModelAnswers",
     "Pick",
     "PolicyModel",
     "Pool",
@@ -61,6 +63,8 @@ __all__ = [
     "Question",
     "QuestionScore",
     "RecordedVotes",
+    "Reveal",
+    "RevealDecision",
     "RewardEvent",
     "Role",
     "RolloutScores",

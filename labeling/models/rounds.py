@@ -70,6 +70,11 @@ class Round(models.Model):
         PAUSED = "paused", "Paused"
         CLOSED = "closed", "Closed"
 
+    class Blindness(models.TextChoices):
+        BLIND = "blind", "Never"
+        REVEAL_AFTER = "reveal_after", "After the person has answered"
+        SHOWN_FIRST = "shown_first", "From the start"
+
     ALLOWED_TRANSITIONS = {
         Status.LIVE: {Status.PAUSED, Status.CLOSED},
         Status.PAUSED: {Status.LIVE, Status.CLOSED},
@@ -81,6 +86,15 @@ class Round(models.Model):
     overlap = models.PositiveIntegerField(default=1, help_text="Independent answers per question.")
     status = models.CharField(max_length=20, choices=Status.choices, default=Status.LIVE)
     guideline = models.ForeignKey("labeling.Guideline", models.PROTECT, null=True, blank=True, related_name="rounds")
+    blindness = models.CharField(
+        max_length=20,
+        choices=Blindness.choices,
+        default=Blindness.REVEAL_AFTER,
+        help_text="When people are shown the answers of the model.",
+    )
+    control_share = models.FloatField(
+        default=0.1, help_text="Share of the questions whose model answers are not shown afterwards either."
+    )
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="+", null=True)
     created_at = models.DateTimeField(auto_now_add=True)
     closed_at = models.DateTimeField(null=True, blank=True)
@@ -91,6 +105,9 @@ class Round(models.Model):
         ordering = ["-created_at"]
         constraints = [
             models.CheckConstraint(name="round_overlap_at_least_one", condition=Q(overlap__gte=1)),
+            models.CheckConstraint(
+                name="round_control_share_is_a_share", condition=Q(control_share__gte=0, control_share__lte=1)
+            ),
             models.CheckConstraint(
                 name="round_closed_has_time",
                 condition=Q(status="closed", closed_at__isnull=False)
