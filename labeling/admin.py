@@ -104,7 +104,7 @@ class RewardEventAdmin(ReadOnly):
 
 @admin.register(models.ApiToken)
 class ApiTokenAdmin(ReadOnly):
-    list_display = ["name", "hint", "pool", "owner", "scope", "created_at", "last_used_at", "revoked_at"]
+    list_display = ["name", "hint", "pool", "owner", "scopes", "created_at", "last_used_at", "revoked_at"]
     list_select_related = ["pool", "owner"]
     exclude = ["token_sha256"]
 

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.shortcuts import get_object_or_404
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import APIView
 
-from labeling import policies
 from labeling.actions import curricula as actions
-from labeling.api.authentication import HasScope
-from labeling.models import ApiToken, Curriculum
+from labeling.api.access import managed
+from labeling.api.endpoint import Endpoint, Scope
+from labeling.models import Curriculum
 
 MOST_EVENTS = 5000  # in one request
 MOST_REWARDS = 4096  # of one event
@@ -37,18 +35,16 @@ class RewardsSerializer(serializers.Serializer[Any]):
     events = serializers.ListField(min_length=1, max_length=MOST_EVENTS)
 
 
-class CurriculumView(APIView):
-    """An address below one curriculum of the token's pool."""
+class CurriculumView(Endpoint):
+    """An address below one curriculum."""
 
-    permission_classes = [HasScope]
-    scope = ApiToken.Scope.CURRICULUM
+    scopes = {"GET": Scope.CURRICULUM, "POST": Scope.CURRICULUM}
+    is_repeatable = True  # a proposal has a key of its own, a report the ids of its events
 
     def curriculum(self, request: Request, curriculum_id: int) -> Curriculum:
         """Load it without what is large: who changes it loads that under a lock."""
-        of_the_tokens_pool = Curriculum.objects.filter(pool=request.auth.pool).defer("state", "prior", "snapshot__rows")
-        curriculum = get_object_or_404(of_the_tokens_pool.select_related("pool", "snapshot"), pk=curriculum_id)
-        policies.check_can_manage(curriculum.pool, request.user)
-        return curriculum
+        rows = Curriculum.objects.defer("state", "prior", "snapshot__rows").select_related("snapshot")
+        return managed(request, rows, curriculum_id, pool="pool")
 
 
 class CurriculumDetail(CurriculumView):
@@ -72,12 +68,12 @@ class CurriculumDetail(CurriculumView):
 class Propose(CurriculumView):
     def post(self, request: Request, curriculum_id: int) -> Response:
         """Return k different questions to roll out now."""
-        asked = _valid(ProposeSerializer, request.data)
+        asked = self.asked(ProposeSerializer)
         proposal = actions.propose(
             curriculum=self.curriculum(request, curriculum_id),
             k=asked["k"],
             by=request.user,
-            idempotency_key=asked["idempotency_key"],
+            idempotency_key=asked["idempotency_key"] or request.headers.get("Idempotency-Key", "")[:100],
         )
         return Response({"uids": proposal.uids})
 
@@ -92,7 +88,7 @@ class Refill(CurriculumView):
 class Rewards(CurriculumView):
     def post(self, request: Request, curriculum_id: int) -> Response:
         """Take in rewards; what cannot be taken is named, and the rest counts."""
-        events = _valid(RewardsSerializer, request.data)["events"]
+        events = self.asked(RewardsSerializer)["events"]
         reports, rejected, positions = [], [], []
         for position, event in enumerate(events):
             serializer = EventSerializer(data=event)
@@ -111,12 +107,6 @@ class Rewards(CurriculumView):
         answer = {"accepted": received.n_accepted, "repeated": received.n_repeated, "rejected": rejected}
         nothing_was_good = received.n_accepted + received.n_repeated == 0
         return Response(answer, status=422 if nothing_was_good else 200)
-
-
-def _valid(kind: type[serializers.Serializer[Any]], data: Any) -> dict[str, Any]:
-    serializer = kind(data=data)
-    serializer.is_valid(raise_exception=True)
-    return dict(serializer.validated_data)
 
 
 def _in_words(errors: Any) -> str:

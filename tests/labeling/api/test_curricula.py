@@ -249,11 +249,14 @@ def test_without_a_token_nothing_is_said(headers, curriculum):
     assert curriculum.proposals.count() == 0
 
 
-def test_a_login_is_no_token(curriculum, manager):
-    client = Client()
+def test_a_login_alone_changes_nothing_from_another_site(curriculum, manager):
+    client = Client(enforce_csrf_checks=True)
     client.force_login(manager, backend="django.contrib.auth.backends.ModelBackend")
 
-    assert post(client, curriculum, "propose", {"k": 1}).status_code == 401
+    response = post(client, curriculum, "propose", {"k": 1})
+
+    assert response.status_code == 403
+    assert "CSRF" in response.json()["error"]["message"]
 
 
 def test_a_revoked_token_is_refused(pool, curriculum, manager):
@@ -277,8 +280,8 @@ def test_an_expired_token_is_refused(pool, curriculum, manager):
 def test_a_token_does_not_outlive_its_owners_role(trainer, curriculum, manager):
     Membership.objects.filter(user=manager).delete()
 
-    assert post(trainer, curriculum, "propose", {"k": 1}).status_code == 403
-    assert trainer.get(reverse("api-curriculum", args=[curriculum.pk])).status_code == 403
+    assert post(trainer, curriculum, "propose", {"k": 1}).status_code == 404
+    assert trainer.get(reverse("api-curriculum", args=[curriculum.pk])).status_code == 404
 
 
 def test_a_token_of_another_pool_finds_nothing(curriculum):

@@ -212,13 +212,7 @@ def world(pool, manager, annotator, other_annotator, adjudicator, outsider, sett
             **dict.fromkeys(["import-preview", "import-commit", "import-discard"], of_import),
             "set-variance": {"set_id": calibration_set.pk},
             **dict.fromkeys(["pool-curricula", "curriculum-new", "token-new"], of_pool),
-            **dict.fromkeys(
-                [
-                    "curriculum", "api-curriculum", "api-curriculum-propose", "api-curriculum-refill",
-                    "api-curriculum-rewards",
-                ],
-                of_curriculum,
-            ),
+            "curriculum": of_curriculum,
             "token-revoke": {"token_id": api_token.pk},
             "budget-add": {"budget_id": budget.pk},
             "adjudication": {"slot_id": dispute.pk},

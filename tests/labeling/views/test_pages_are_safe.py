@@ -11,13 +11,12 @@ from django.urls import reverse
 from labeling.models import AnswerKind
 from tests import factories
 from tests.labeling.views.conftest import HOSTILE, make_finished_run
-from tests.labeling.views.test_access import ADDRESSES, MACHINES, url_of, whoever_may
+from tests.labeling.views.test_access import ADDRESSES, url_of, whoever_may
 
 PAGES = [
     name
-    for name, (who, methods) in ADDRESSES.items()
+    for name, (_, methods) in ADDRESSES.items()
     if "GET" in methods
-    and who != MACHINES
     and name not in {"export-file", "run-progress", "comparison-progress", "comparison-json"}
 ]
 
