@@ -14,24 +14,32 @@ from labeling.actions.answers import check_answer, check_note, check_reason
 from labeling.actions.settling import settle_question, unsettle_question
 from labeling.audit import record_event
 from labeling.errors import Conflict, LabelingError
-from labeling.models import Annotation, Draft, Round, Slot, User, Withdrawal
+from labeling.models import Annotation, Draft, Reveal, Round, Slot, User, Withdrawal
 
 
 def can_undo(annotation: Annotation) -> bool:
-    """Whether the time to take back a submission is not over yet."""
-    return timezone.now() - annotation.created_at <= timedelta(seconds=settings.ASSAY_UNDO_SECONDS)
+    """Whether the time to take back a submission is not over yet, and no answers of a model were shown since."""
+    in_time = timezone.now() - annotation.created_at <= timedelta(seconds=settings.ASSAY_UNDO_SECONDS)
+    return in_time and not Reveal.objects.filter(annotation=annotation).exists()
 
 
 def undo(*, slot: Slot, by: User) -> Slot:
     """Take back what the person has just submitted, and return the slot, theirs again with their text as the draft.
 
     Undoing a revision brings the earlier version back. Raises Conflict undo_too_late, undo_not_counted (surplus),
-    round_closed, and question_decided where an adjudicator has the question already.
+    round_closed, undo_after_reveal where the model's answers were shown since, and question_decided where an
+    adjudicator has the question already.
     """
     policies.check_can_annotate(slot.pool, by)
     with transaction.atomic():
         claiming.lock_person(by)
         annotation = _own(slot, by)
+        if Reveal.objects.filter(annotation=annotation).exists():
+            raise Conflict(
+                "You have been shown answers of the model since. Change your answer on that page instead: what you "
+                "said first stays on record as said before.",
+                code="undo_after_reveal",
+            )
         if not can_undo(annotation):
             raise Conflict(
                 f"This was submitted more than {settings.ASSAY_UNDO_SECONDS} seconds ago. Revise it instead: your "
@@ -79,8 +87,9 @@ def revise(
 ) -> Annotation:
     """Record another answer, or a reason why there is none, as the next version; it counts instead of the earlier.
 
-    Revising twice with the same key changes nothing. Where an adjudicator has taken the question the new version is
-    kept and shown to them. Raises LabelingError as submit_annotation does and answer_ambiguous when both are given;
+    Whoever has been shown the model's answers revises after the reveal, whatever ``origin`` says. Revising twice with
+    the same key changes nothing. Where an adjudicator has taken the question the new version is kept and shown to
+    them. Raises LabelingError as submit_annotation does and answer_ambiguous when both are given;
     Conflict round_closed, revision_not_counted (surplus) and key_used.
     """
     policies.check_can_annotate(slot.pool, by)
@@ -123,6 +132,8 @@ def _revise_once(slot: Slot, annotation: Annotation) -> Annotation:
         return with_key
     earlier = _own(slot, by)
     _refuse_closed(slot.round)
+    if Reveal.objects.filter(annotation__slot=earlier.slot_id, annotation__annotator=by).exists():
+        annotation.origin = Annotation.Origin.AFTER_REVEAL
     unsettle_question(round=slot.round, question=slot.question, by=by)
     annotation.slot, annotation.version = earlier.slot, next_version(earlier.slot)
     annotation.save()
