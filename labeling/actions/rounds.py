@@ -15,7 +15,15 @@ MOST_OVERLAP = 20
 
 
 @transaction.atomic
-def open_round(*, run: SelectionRun, budget: Budget, overlap: int = 1, by: User | None) -> Round:
+def open_round(
+    *,
+    run: SelectionRun,
+    budget: Budget,
+    overlap: int = 1,
+    blindness: str = Round.Blindness.REVEAL_AFTER,
+    control_share: float = 0.1,
+    by: User | None,
+) -> Round:
     """Open the run's picks for labeling: ``overlap`` slots for each, one unit of the budget for each slot.
 
     Refused, with the exact numbers or the questions' names, when units are missing or a question is labeled already or
@@ -29,6 +37,7 @@ def open_round(*, run: SelectionRun, budget: Budget, overlap: int = 1, by: User 
             f"Found an overlap of {overlap}; a question gets between 1 and {MOST_OVERLAP} answers.",
             code="overlap_invalid",
         )
+    _check_blindness(blindness, control_share)
     if run.status != SelectionRun.Status.FINISHED:
         raise Conflict(
             f"{run} is {run.get_status_display().lower()}; only a finished run has picks.", code="run_not_finished"
@@ -75,6 +84,8 @@ def open_round(*, run: SelectionRun, budget: Budget, overlap: int = 1, by: User 
         run=run,
         budget=budget,
         overlap=overlap,
+        blindness=blindness,
+        control_share=control_share,
         guideline=Guideline.objects.filter(pool=run.pool).order_by("-version").first(),
         created_by=by,
     )
@@ -91,6 +102,20 @@ def open_round(*, run: SelectionRun, budget: Budget, overlap: int = 1, by: User 
         "round.opened", target=round, by=by, pool=run.pool, questions=len(picks), overlap=overlap, units=wanted
     )
     return round
+
+
+def _check_blindness(blindness: str, control_share: float) -> None:
+    if blindness not in Round.Blindness.values:
+        raise LabelingError(
+            f"Found {blindness!r} for when the model's answers are shown. There are: "
+            f"{', '.join(Round.Blindness.values)}.",
+            code="blindness_invalid",
+        )
+    if not 0 <= control_share <= 1:
+        raise LabelingError(
+            f"Found {control_share} for the share of questions that stay blind; it lies between 0 and 1.",
+            code="control_share_invalid",
+        )
 
 
 def _refuse(why: str, code: str, uids: Sequence[str]) -> None:
