@@ -50,9 +50,9 @@ def decide(
             )
         adjudication.unanswerable_reason = check_reason(unanswerable_reason)
     else:
-        read = check_answer(slot.question, slot.pool, answer, confirm_unreadable=confirm_unreadable)
+        read = check_answer(slot.asked, slot.pool, answer, confirm_unreadable=confirm_unreadable)
         adjudication.answer, adjudication.answer_kind = answer.strip(), read.kind
-        gold = gold_form(adjudication.answer, kind=slot.question.answer_kind, policy=policy_of(slot.pool))
+        gold = gold_form(adjudication.answer, kind=slot.asked.answer_kind, policy=policy_of(slot.pool))
     with claiming.typed_kept(slot, by, typed):
         return _record_once(slot, adjudication, gold)
 
@@ -85,11 +85,11 @@ def _record_once(slot: Slot, adjudication: Adjudication, gold: str) -> Adjudicat
     record_event("adjudication.decided", target=adjudication, by=by, pool=slot.pool, slot=slot.pk)
     if gold:
         settled, is_new = GoldAnswer.objects.get_or_create(
-            question_id=slot.question_id,
+            question_id=slot.asked.pk,
             defaults={
                 "round_id": slot.round_id,
                 "answer": gold,
-                "answer_kind": slot.question.answer_kind or adjudication.answer_kind,
+                "answer_kind": slot.asked.answer_kind or adjudication.answer_kind,
                 "source": GoldAnswer.Source.ADJUDICATION,
             },
         )

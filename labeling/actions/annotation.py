@@ -10,7 +10,7 @@ from labeling.actions import claiming
 from labeling.actions.answers import check_answer, check_note, check_reason
 from labeling.actions.claiming import extend_lease, release_slot, skip_slot
 from labeling.actions.drafts import save_draft
-from labeling.actions.settling import settle_question
+from labeling.actions.settling import settle_slot
 from labeling.audit import record_event
 from labeling.errors import Conflict, LabelingError
 from labeling.models import Annotation, Pool, Round, Slot, User
@@ -55,7 +55,7 @@ def submit_annotation(
     """
     if earlier := _earlier(slot, by, idempotency_key, answer=answer.strip(), note=note):
         return earlier
-    read = check_answer(slot.question, slot.pool, answer, confirm_unreadable=confirm_unreadable)
+    read = check_answer(slot.asked, slot.pool, answer, confirm_unreadable=confirm_unreadable)
     return _record(
         slot,
         Annotation(
@@ -107,7 +107,7 @@ def _earlier(
     with claiming.typed_kept(slot, by, {"answer": answer, "note": note}):
         earlier = _given(slot, by, idempotency_key, said=(answer, reason))
     if earlier is not None and not earlier.surplus:
-        settle_question(round=slot.round, question=slot.question)
+        settle_slot(slot)
     return earlier
 
 
@@ -131,15 +131,14 @@ def _given(slot: Slot, by: User, idempotency_key: UUID, *, said: tuple[str, str]
 
 def standing_answer(slot: Slot, by: User) -> Annotation | None:
     """Return what the person says of the slot's question now; None if nothing, or if they took it back."""
-    of_question = {"slot__round": slot.round_id, "slot__question": slot.question_id}
-    return Annotation.objects.standing().filter(annotator=by, **of_question).select_related("slot").first()
+    return Annotation.objects.standing().about(slot).filter(annotator=by).select_related("slot").first()
 
 
 def _record(slot: Slot, annotation: Annotation) -> Annotation:
     with claiming.typed_kept(slot, annotation.annotator, {"answer": annotation.answer, "note": annotation.note}):
         recorded = _record_once(slot, annotation)
     if not recorded.surplus:
-        settle_question(round=slot.round, question=slot.question)
+        settle_slot(slot)
     return recorded
 
 
@@ -156,8 +155,8 @@ def _record_once(slot: Slot, annotation: Annotation) -> Annotation:
     said = (annotation.answer, annotation.unanswerable_reason)
     if given := _given(slot, by, annotation.idempotency_key, said=said):
         return given
-    of_question = {"round_id": slot.round_id, "question_id": slot.question_id}
-    mine = Slot.objects.filter(purpose=Slot.Purpose.LABEL, **of_question).held_by(by).first() or slot
+    same = Slot.objects.filter(round_id=slot.round_id, purpose=slot.purpose, **slot.asked_ids)
+    mine = same.held_by(by).first() or slot
     theirs_or_free = Slot.objects.held_by(by) | Slot.objects.filter(state=Slot.State.OPEN)
     counted = theirs_or_free.filter(pk=mine.pk).update(state=Slot.State.DONE, holder=by, lease_until=None)
     if annotation.seconds_spent is None and counted and mine.claimed_at is not None:

@@ -2,13 +2,13 @@
 
 from labeling.engine.answers import ReadAs, policy_of, read_as
 from labeling.errors import LabelingError
-from labeling.models import Pool, Question, UnanswerableReason
+from labeling.models import CalibrationItem, Pool, Question, UnanswerableReason
 
 MOST_ANSWER_CHARACTERS = 10_000
 MOST_NOTE_CHARACTERS = 20_000
 
 
-def check_answer(question: Question, pool: Pool, answer: str, *, confirm_unreadable: bool) -> ReadAs:
+def check_answer(question: Question | CalibrationItem, pool: Pool, answer: str, *, confirm_unreadable: bool) -> ReadAs:
     """Return how a trainer's grader reads the answer.
 
     Raises LabelingError: answer_empty, answer_too_long, text_invalid; answer_unreadable unless confirmed.

@@ -10,6 +10,7 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from labeling import policies
+from labeling.actions.checks import due_check
 from labeling.audit import record_event
 from labeling.errors import Conflict, NotAllowed
 from labeling.models import Annotation, Draft, Pool, Round, Skip, Slot, User
@@ -33,7 +34,11 @@ def claim(*, rounds: QuerySet[Round], pool: Pool, purpose: Slot.Purpose, user: U
     One conditional UPDATE decides who gets a slot: of several people who try, exactly one finds it still free. None is
     exact: at that moment there was no slot for the user.
     """
-    slots = Slot.objects.filter(round__in=rounds, round__run__pool=pool, purpose=purpose)
+    slots = Slot.objects.filter(round__in=rounds, round__run__pool=pool)
+    if purpose == Slot.Purpose.LABEL:  # a check comes in place of a question, and looks like one
+        slots = slots.exclude(purpose=Slot.Purpose.ADJUDICATION)
+    else:
+        slots = slots.filter(purpose=purpose)
     pk = _claim(slots, pool, purpose, user)
     return None if pk is None else _loaded(pk)
 
@@ -46,15 +51,18 @@ def _claim(slots: SlotQuerySet, pool: Pool, purpose: Slot.Purpose, user: User) -
     for held in slots.held_by(user).order_by("-claimed_at"):
         if Slot.objects.held_by(user).filter(pk=held.pk).update(lease_until=lease_end(now)):
             return held.pk
-    free = slots.open_at(now).unseen_by(user).filter(round__status=Round.Status.LIVE).order_by("priority", "id")
+    free = slots.filter(purpose=purpose, round__status=Round.Status.LIVE).open_at(now).unseen_by(user)
+    free = free.order_by("priority", "id")
     for _ in range(MOST_LOST_RACES):
         slot = free.select_related("round__run__pool").first()
         if slot is None:
             return None
+        if purpose == Slot.Purpose.LABEL:
+            slot = due_check(slot.round, user, now) or slot
         won = Slot.objects.open_at(now).filter(pk=slot.pk)
         if won.update(state=Slot.State.LEASED, holder=user, lease_until=lease_end(now), claimed_at=now):
             Draft.objects.bulk_create(
-                [Draft(round_id=slot.round_id, question_id=slot.question_id, author=user)], ignore_conflicts=True
+                [Draft(round_id=slot.round_id, author=user, **slot.asked_ids)], ignore_conflicts=True
             )
             record_event("slot.claimed", target=slot, by=user, pool=slot.pool, lost_by=slot.holder_id)
             return slot.pk
@@ -72,13 +80,15 @@ def lease_end(now: datetime) -> datetime:
 
 
 def _loaded(pk: int) -> Slot:
-    return Slot.objects.select_related("round__run__pool", "round__guideline", "question").get(pk=pk)
+    return Slot.objects.select_related("round__run__pool", "round__guideline", "question", "calibration_item").get(
+        pk=pk
+    )
 
 
 def check_shown(slot: Slot, user: User) -> None:
     """Refuse work on a question that was never given to the user, and by who has lost the role since."""
     policies.check_can_work(slot.pool, user, slot.purpose)
-    if not Draft.objects.filter(round_id=slot.round_id, question_id=slot.question_id, author=user).exists():
+    if not Draft.objects.about(slot).filter(author=user).exists():
         raise NotAllowed("This question was not given to you. Take one from the queue.", code="slot_not_yours")
 
 
@@ -86,12 +96,11 @@ def check_shown(slot: Slot, user: User) -> None:
 def skip_slot(*, slot: Slot, by: User) -> None:
     """'Not me': the question goes back and is not offered to this person again. Skipping again changes nothing."""
     check_shown(slot, by)
-    answered = Annotation.objects.standing().filter(annotator=by)
-    if answered.filter(slot__round=slot.round_id, slot__question=slot.question_id).exists():
+    if Annotation.objects.standing().about(slot).filter(annotator=by).exists():
         raise Conflict(
             "You have answered this question already; it cannot be skipped any more.", code="already_answered"
         )
-    _, is_new = Skip.objects.get_or_create(round_id=slot.round_id, question_id=slot.question_id, user=by)
+    _, is_new = Skip.objects.get_or_create(round_id=slot.round_id, **slot.asked_ids, user=by)
     _give_back(slot, by)
     if is_new:
         record_event("slot.skipped", target=slot, by=by, pool=slot.pool)
@@ -106,7 +115,7 @@ def release_slot(*, slot: Slot, by: User) -> None:
 
 
 def _give_back(slot: Slot, by: User) -> bool:
-    given = Slot.objects.held_by(by).filter(round_id=slot.round_id, question_id=slot.question_id)
+    given = Slot.objects.held_by(by).filter(round_id=slot.round_id, **slot.asked_ids)
     return given.update(state=Slot.State.OPEN, holder=None, lease_until=None, claimed_at=None) > 0
 
 
@@ -120,7 +129,7 @@ def release_held(*, pool: Pool, user: User, purpose: str, by: User | None) -> No
 
 def is_same_question(slot: Slot, other: Slot) -> bool:
     """Whether two slots ask the same in the same round."""
-    return (slot.round_id, slot.question_id) == (other.round_id, other.question_id)
+    return (slot.round_id, slot.asked_ids) == (other.round_id, other.asked_ids)
 
 
 def key_used() -> Conflict:
@@ -138,7 +147,7 @@ def typed_kept(slot: Slot, by: User, typed: dict[str, str]) -> Iterator[None]:
     try:
         yield
     except Conflict:
-        draft = Draft.objects.filter(round_id=slot.round_id, question_id=slot.question_id, author=by)
+        draft = Draft.objects.about(slot).filter(author=by)
         for kept in draft:
             draft.update(content={**kept.content, **typed}, saved_at=timezone.now())
         raise

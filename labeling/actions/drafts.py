@@ -24,7 +24,7 @@ def save_draft(*, slot: Slot, draft: Mapping[str, object], by: User) -> Draft:
             code="draft_too_long",
         )
     now = timezone.now()
-    mine = Draft.objects.filter(round_id=slot.round_id, question_id=slot.question_id, author=by)
+    mine = Draft.objects.about(slot).filter(author=by)
     mine.update(content=content, saved_at=now)
     Slot.objects.held_by(by).filter(pk=slot.pk).update(lease_until=lease_end(now))
     return mine.get()

@@ -11,7 +11,7 @@ from labeling import policies
 from labeling.actions import claiming
 from labeling.actions.annotation import next_version, standing_answer
 from labeling.actions.answers import check_answer, check_note, check_reason
-from labeling.actions.settling import settle_question, unsettle_question
+from labeling.actions.settling import settle_slot, unsettle_question
 from labeling.audit import record_event
 from labeling.errors import Conflict, LabelingError
 from labeling.models import Annotation, Draft, Reveal, Round, Slot, User, Withdrawal
@@ -47,7 +47,7 @@ def undo(*, slot: Slot, by: User) -> Slot:
                 code="undo_too_late",
             )
         _refuse_closed(slot.round)
-        if not unsettle_question(round=slot.round, question=slot.question, by=by):
+        if not slot.is_check and not unsettle_question(round=slot.round, question=slot.asked, by=by):
             raise Conflict(
                 "An adjudicator has this question already. Revise your answer instead.", code="question_decided"
             )
@@ -55,8 +55,10 @@ def undo(*, slot: Slot, by: User) -> Slot:
         record_event("annotation.withdrawn", target=annotation, by=by, pool=slot.pool, slot=annotation.slot_id)
         if standing_answer(slot, by) is None:
             _take_back(annotation, by)
-    settle_question(round=slot.round, question=slot.question)
-    return Slot.objects.select_related("round__run__pool", "round__guideline", "question").get(pk=annotation.slot_id)
+    settle_slot(slot)
+    return Slot.objects.select_related("round__run__pool", "round__guideline", "question", "calibration_item").get(
+        pk=annotation.slot_id
+    )
 
 
 def _take_back(annotation: Annotation, by: User) -> None:
@@ -65,7 +67,7 @@ def _take_back(annotation: Annotation, by: User) -> None:
     for held in Slot.objects.held_by(by).filter(round=slot.round_id, purpose=slot.purpose):
         claiming.release_slot(slot=held, by=by)  # the next question, taken by submitting this one
     typed = {"answer": annotation.answer, "unsure": not annotation.confident, "note": annotation.note}
-    draft = Draft.objects.filter(round=slot.round_id, question=slot.question_id, author=by)
+    draft = Draft.objects.about(slot).filter(author=by)
     draft.update(content=typed, saved_at=now)
     Slot.objects.filter(pk=slot.pk, state=Slot.State.DONE, holder=by).update(
         state=Slot.State.LEASED, lease_until=claiming.lease_end(now), claimed_at=now
@@ -106,12 +108,12 @@ def revise(
     if reason:
         annotation.unanswerable_reason = check_reason(reason)
     else:
-        read = check_answer(slot.question, slot.pool, answer, confirm_unreadable=confirm_unreadable)
+        read = check_answer(slot.asked, slot.pool, answer, confirm_unreadable=confirm_unreadable)
         annotation.answer, annotation.answer_kind = answer.strip(), read.kind
         annotation.read_as = read.text if read.readable else ""
     with claiming.typed_kept(slot, by, {"answer": answer, "note": note}):
         recorded = _revise_once(slot, annotation)
-    settle_question(round=slot.round, question=slot.question)
+    settle_slot(slot)
     return recorded
 
 
@@ -134,7 +136,8 @@ def _revise_once(slot: Slot, annotation: Annotation) -> Annotation:
     _refuse_closed(slot.round)
     if Reveal.objects.filter(annotation__slot=earlier.slot_id, annotation__annotator=by).exists():
         annotation.origin = Annotation.Origin.AFTER_REVEAL
-    unsettle_question(round=slot.round, question=slot.question, by=by)
+    if not slot.is_check:
+        unsettle_question(round=slot.round, question=slot.asked, by=by)
     annotation.slot, annotation.version = earlier.slot, next_version(earlier.slot)
     annotation.save()
     record_event(

@@ -6,12 +6,15 @@ from django.db import transaction
 from django.utils import timezone
 
 from labeling import policies
+from labeling.actions.checks import add_checks, check_practice
 from labeling.actions.settling import settle_round
 from labeling.audit import record_event
 from labeling.errors import Conflict, LabelingError
-from labeling.models import Budget, GoldAnswer, Guideline, Pool, Round, SelectionRun, Slot, User
+from labeling.models import Budget, CalibrationSet, GoldAnswer, Guideline, Pool, Round, SelectionRun, Slot, User
 
 MOST_OVERLAP = 20
+MOST_CHECKS_PER_ANSWER = 0.5
+MOST_PRACTICE = 10
 
 
 @transaction.atomic
@@ -20,18 +23,28 @@ def open_round(
     run: SelectionRun,
     budget: Budget,
     overlap: int = 1,
+    calibration_set: CalibrationSet | None = None,
+    check_rate: float = 0.0,
+    n_practice: int = 0,
+    practice_may_be_skipped: bool = False,
     blindness: str = Round.Blindness.REVEAL_AFTER,
     control_share: float = 0.1,
     by: User | None,
 ) -> Round:
     """Open the run's picks for labeling: ``overlap`` slots for each, one unit of the budget for each slot.
 
+    ``check_rate`` calibration checks for each answer asked, unmarked and with units of their own; ``n_practice``
+    practice questions before a person's first; both from ``calibration_set``, by default the run's.
     Refused, with the exact numbers or the questions' names, when units are missing or a question is labeled already or
     is being labeled in another round.
     """
     policies.check_can_manage(run.pool, by)
     if budget.pool_id != run.pool_id:
         raise LabelingError(f"The budget {budget} belongs to another pool.", code="budget_of_another_pool")
+    if budget.purpose != Budget.Purpose.LABELS:
+        raise LabelingError(f"{budget} pays for calibration checks only.", code="budget_for_checks")
+    calibration_set = (calibration_set or run.calibration_set) if check_rate or n_practice else None
+    _check_quality(run.pool, calibration_set, check_rate, n_practice)
     if not 1 <= overlap <= MOST_OVERLAP:
         raise LabelingError(
             f"Found an overlap of {overlap}; a question gets between 1 and {MOST_OVERLAP} answers.",
@@ -84,24 +97,58 @@ def open_round(
         run=run,
         budget=budget,
         overlap=overlap,
+        calibration_set=calibration_set,
+        check_rate=check_rate,
+        n_practice=n_practice,
+        practice_may_be_skipped=practice_may_be_skipped,
         blindness=blindness,
         control_share=control_share,
         guideline=Guideline.objects.filter(pool=run.pool).order_by("-version").first(),
         created_by=by,
     )
     free = iter(units)
-    Slot.objects.bulk_create(
-        [
-            Slot(round=round, unit=next(free), question=pick.question, priority=pick.rank)
-            for pick in picks
-            for _ in range(overlap)
-        ],
-        batch_size=1000,
-    )
+    slots = [
+        Slot(round=round, unit=next(free), question=pick.question, priority=pick.rank)
+        for pick in picks
+        for _ in range(overlap)
+    ]
+    check_practice(round=round, asked={pick.question.fingerprint for pick in picks})
+    Slot.objects.bulk_create(add_checks(round=round, slots=slots, by=by), batch_size=1000)
     record_event(
-        "round.opened", target=round, by=by, pool=run.pool, questions=len(picks), overlap=overlap, units=wanted
+        "round.opened",
+        target=round,
+        by=by,
+        pool=run.pool,
+        questions=len(picks),
+        overlap=overlap,
+        units=wanted,
+        check_rate=check_rate,
+        practice=n_practice,
     )
     return round
+
+
+def _check_quality(pool: Pool, calibration_set: CalibrationSet | None, check_rate: float, n_practice: int) -> None:
+    if not 0 <= check_rate <= MOST_CHECKS_PER_ANSWER:
+        raise LabelingError(
+            f"Found a check rate of {check_rate}; it lies between 0 and {MOST_CHECKS_PER_ANSWER} checks for each "
+            "answer.",
+            code="check_rate_invalid",
+        )
+    if not 0 <= n_practice <= MOST_PRACTICE:
+        raise LabelingError(
+            f"Found {n_practice} practice questions; a round has between 0 and {MOST_PRACTICE}.",
+            code="practice_invalid",
+        )
+    if (check_rate or n_practice) and calibration_set is None:
+        raise LabelingError(
+            "Checks and practice come from a calibration set, and the run has none. Choose a set, or 0 for both.",
+            code="calibration_set_missing",
+        )
+    if calibration_set is not None and calibration_set.pool_id not in (None, pool.pk):
+        raise LabelingError(
+            f"The calibration set {calibration_set} belongs to another pool.", code="calibration_set_of_another_pool"
+        )
 
 
 def _check_blindness(blindness: str, control_share: float) -> None:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from django.db import transaction
 from django.db.models import Count, Exists, OuterRef, QuerySet
 
+from labeling.actions.checks import grade_checks
 from labeling.audit import record_event
 from labeling.engine.answers import answer_clusters, gold_form, policy_of
 from labeling.models import Annotation, Budget, GoldAnswer, Question, Round, Slot, User
@@ -21,6 +22,14 @@ class Outcome:
 
     gold: str = ""
     disagreement: bool = False
+
+
+def settle_slot(slot: Slot) -> None:
+    """Make what an answer to the slot comes to: the question settled, or the calibration check graded."""
+    if slot.is_check:
+        grade_checks(slot.round)
+    else:
+        settle_question(round=slot.round, question=slot.asked)
 
 
 def settle_question(*, round: Round, question: Question) -> None:
@@ -81,6 +90,7 @@ def sweep_rounds() -> None:
     """Settle whatever a crash between an answer and its settling left behind; the worker calls it now and then."""
     for round in Round.objects.exclude(status=Round.Status.CLOSED).select_related("run__pool"):
         settle_round(round=round)
+        grade_checks(round)
 
 
 def counted_annotations(round: Round, question: Question) -> list[Annotation]:

@@ -1,3 +1,4 @@
+from labeling.models.answering import Flag, GuidelineReading
 from labeling.models.comparisons import Comparison
 from labeling.models.curricula import Curriculum, Proposal, RewardEvent
 from labeling.models.datasets import DatasetSnapshot, Export
@@ -13,6 +14,7 @@ from labeling.models.evidence import (
 )
 from labeling.models.people import Invitation, Membership, Role, User
 from labeling.models.pools import Guideline, Pool
+from labeling.models.quality import CheckGrade, MeaningVerdict, PracticeAnswer
 from labeling.models.questions import AnswerKind, CalibrationItem, CalibrationSet, ImportBatch, Question
 from labeling.models.records import AuditEvent
 from labeling.models.reveals import ModelAnswers, Reveal, RevealDecision
@@ -43,22 +45,27 @@ __all__ = [
     "BudgetUnit",
     "CalibrationItem",
     "CalibrationSet",
+    "CheckGrade",
     "Comparison",
     "Curriculum",
     "DatasetSnapshot",
     "Draft",
     "Embedding",
     "Export",
+    "Flag",
     "GenerationSettings",
     "GoldAnswer",
     "Guideline",
+    "GuidelineReading",
     "ImportBatch",
     "Invitation",
+    "MeaningVerdict",
     "Membership",
     "ModelAnswers",
     "Pick",
     "PolicyModel",
     "Pool",
+    "PracticeAnswer",
     "Proposal",
     "Question",
     "QuestionScore",

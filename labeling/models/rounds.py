@@ -12,13 +12,29 @@ from labeling.models.people import Role
 from labeling.models.records import AppendOnly, AppendOnlyQuerySet
 
 
-class Budget(models.Model):
-    """Money, counted in human answers. Granting creates that many units, so overspending is impossible."""
+class BudgetQuerySet(models.QuerySet["Budget"]):
+    def for_labels(self) -> "BudgetQuerySet":
+        """Budgets that somebody granted, which rounds of labels are paid from."""
+        return self.filter(purpose=Budget.Purpose.LABELS)
 
+
+class Budget(models.Model):
+    """Money, counted in human answers. Granting creates that many units, so overspending is impossible.
+
+    A round's calibration checks have units of their own, in a budget made with the round.
+    """
+
+    class Purpose(models.TextChoices):
+        LABELS = "labels", "Labels"
+        CHECKS = "checks", "Calibration checks"
+
+    purpose = models.CharField(max_length=20, choices=Purpose.choices, default=Purpose.LABELS)
     pool = models.ForeignKey("labeling.Pool", models.CASCADE, related_name="budgets")
     name = models.CharField(max_length=120)
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="+", null=True)
     created_at = models.DateTimeField(auto_now_add=True)
+
+    objects = BudgetQuerySet.as_manager()
 
     class Meta:
         ordering = ["-created_at"]
@@ -86,6 +102,17 @@ class Round(models.Model):
     overlap = models.PositiveIntegerField(default=1, help_text="Independent answers per question.")
     status = models.CharField(max_length=20, choices=Status.choices, default=Status.LIVE)
     guideline = models.ForeignKey("labeling.Guideline", models.PROTECT, null=True, blank=True, related_name="rounds")
+    calibration_set = models.ForeignKey(
+        "labeling.CalibrationSet",
+        models.PROTECT,
+        related_name="rounds",
+        null=True,
+        blank=True,
+        help_text="Where checks and practice come from.",
+    )
+    check_rate = models.FloatField(default=0.0, help_text="Calibration checks per question asked, unmarked.")
+    n_practice = models.PositiveIntegerField(default=0, help_text="Practice questions before a person's first.")
+    practice_may_be_skipped = models.BooleanField(default=False)
     blindness = models.CharField(
         max_length=20,
         choices=Blindness.choices,
@@ -106,6 +133,13 @@ class Round(models.Model):
         constraints = [
             models.CheckConstraint(name="round_overlap_at_least_one", condition=Q(overlap__gte=1)),
             models.CheckConstraint(
+                name="round_check_rate_between_0_and_1", condition=Q(check_rate__gte=0, check_rate__lte=1)
+            ),
+            models.CheckConstraint(
+                name="round_checks_and_practice_have_a_set",
+                condition=Q(calibration_set__isnull=False) | Q(check_rate=0, n_practice=0),
+            ),
+            models.CheckConstraint(
                 name="round_control_share_is_a_share", condition=Q(control_share__gte=0, control_share__lte=1)
             ),
             models.CheckConstraint(
@@ -124,6 +158,19 @@ class Round(models.Model):
         return self.run.pool
 
 
+ONE_IS_ASKED = Q(question__isnull=True, calibration_item__isnull=False) | Q(
+    question__isnull=False, calibration_item__isnull=True
+)
+
+
+class AboutQuerySet(models.QuerySet[Any]):
+    """Rows that hang on a round and on what is asked there: a question, or a calibration item as a check."""
+
+    def about(self, slot: "Slot") -> Any:
+        """Rows about what the slot asks in its round."""
+        return self.filter(round=slot.round_id, **slot.asked_ids)
+
+
 class SlotQuerySet(models.QuerySet["Slot"]):
     def held_by(self, user: Any) -> "SlotQuerySet":
         """Slots the user holds now, also past their time as long as nobody else has claimed them."""
@@ -134,15 +181,27 @@ class SlotQuerySet(models.QuerySet["Slot"]):
 
         The queryset of the pages that take in typed work: a late answer or draft must still find its slot.
         """
-        drafts = Draft.objects.filter(author=user, round=OuterRef("round"), question=OuterRef("question"))
-        return self.filter(Exists(drafts))
+        same = Q(question=OuterRef("question")) | Q(calibration_item=OuterRef("calibration_item"))
+        return self.filter(Exists(Draft.objects.filter(same, author=user, round=OuterRef("round"))))
 
     def unseen_by(self, user: Any) -> "SlotQuerySet":
         """Slots whose question the user has neither answered (counted or not), nor holds, nor skipped in the round."""
-        answered = Annotation.objects.standing().filter(annotator=user).values("slot__question")
-        held = Slot.objects.filter(holder=user).exclude(state=Slot.State.VOID).values("question")
+        asking = {"question__isnull": False}  # NOT IN a list that holds a NULL is never true
+        mine = Annotation.objects.standing().filter(annotator=user, slot__question__isnull=False)
+        answered = mine.values("slot__question")
+        held = Slot.objects.filter(holder=user, **asking).exclude(state=Slot.State.VOID).values("question")
         skipped = Skip.objects.filter(user=user, round=OuterRef("round"), question=OuterRef("question"))
         return self.filter(~Q(question__in=answered), ~Q(question__in=held), ~Exists(skipped))
+
+    def checks_unseen_by(self, user: Any) -> "SlotQuerySet":
+        """Checks that ask nothing the user has ever been shown: as a check, in practice, or as a question."""
+        drafts = Draft.objects.filter(author=user)
+        seen = (
+            drafts.filter(calibration_item__isnull=False).values("calibration_item__fingerprint"),
+            drafts.filter(question__isnull=False).values("question__fingerprint"),
+            user.practice_answers.values("item__fingerprint"),
+        )
+        return self.filter(*(~Q(calibration_item__fingerprint__in=each) for each in seen))
 
     def open_at(self, now: datetime) -> "SlotQuerySet":
         """Slots anyone eligible may claim: open, or held under a lease that has run out."""
@@ -160,12 +219,16 @@ class Slot(models.Model):
 
     class Purpose(models.TextChoices):
         LABEL = "label", "Label"
+        CHECK = "check", "Calibration check"
         ADJUDICATION = "adjudication", "Adjudication"
 
     round = models.ForeignKey(Round, models.CASCADE, related_name="slots")
     unit = models.ForeignKey(BudgetUnit, models.PROTECT, related_name="slots")
     purpose = models.CharField(max_length=20, choices=Purpose.choices, default=Purpose.LABEL)
-    question = models.ForeignKey("labeling.Question", models.PROTECT, related_name="slots")
+    question = models.ForeignKey("labeling.Question", models.PROTECT, related_name="slots", null=True, blank=True)
+    calibration_item = models.ForeignKey(
+        "labeling.CalibrationItem", models.PROTECT, related_name="slots", null=True, blank=True
+    )
     state = models.CharField(max_length=20, choices=State.choices, default=State.OPEN)
     priority = models.PositiveIntegerField(default=0)
     holder = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="slots", null=True, blank=True)
@@ -190,7 +253,24 @@ class Slot(models.Model):
                 name="slot_one_adjudication_per_question",
             ),
             UniqueConstraint(
-                fields=["round", "purpose", "holder"], condition=Q(state="leased"), name="slot_one_held_at_a_time"
+                fields=["round", "calibration_item", "holder"],
+                condition=Q(holder__isnull=False) & ~Q(state="void"),
+                name="slot_check_once_per_person",
+            ),
+            UniqueConstraint(
+                fields=["round", "holder"],
+                condition=Q(state="leased") & ~Q(purpose="adjudication"),
+                name="slot_one_held_at_a_time",
+            ),
+            UniqueConstraint(
+                fields=["round", "holder"],
+                condition=Q(state="leased", purpose="adjudication"),
+                name="slot_one_adjudication_held_at_a_time",
+            ),
+            models.CheckConstraint(
+                name="slot_question_xor_calibration_item",
+                condition=Q(question__isnull=True, calibration_item__isnull=False, purpose="check")
+                | (Q(question__isnull=False, calibration_item__isnull=True) & ~Q(purpose="check")),
             ),
             models.CheckConstraint(
                 name="slot_open_has_no_holder",
@@ -211,6 +291,22 @@ class Slot(models.Model):
         return self.round.run.pool
 
     @property
+    def asked(self) -> Any:
+        """What is asked: the question, or the calibration item of a check. Both have text, choices, answer_kind."""
+        return self.question if self.question_id is not None else self.calibration_item
+
+    @property
+    def asked_ids(self) -> dict[str, Any]:
+        """What is asked, as a filter of rows about it."""
+        if self.question_id is not None:
+            return {"question_id": self.question_id}
+        return {"calibration_item_id": self.calibration_item_id}
+
+    @property
+    def is_check(self) -> bool:
+        return self.purpose == self.Purpose.CHECK
+
+    @property
     def is_adjudication(self) -> bool:
         return self.purpose == self.Purpose.ADJUDICATION
 
@@ -223,26 +319,44 @@ class Draft(models.Model):
     """
 
     round = models.ForeignKey(Round, models.CASCADE, related_name="drafts")
-    question = models.ForeignKey("labeling.Question", models.CASCADE, related_name="drafts")
+    question = models.ForeignKey("labeling.Question", models.CASCADE, related_name="drafts", null=True, blank=True)
+    calibration_item = models.ForeignKey(
+        "labeling.CalibrationItem", models.CASCADE, related_name="drafts", null=True, blank=True
+    )
     author = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="drafts")
     content = models.JSONField(default=dict, blank=True)
     opened_at = models.DateTimeField(auto_now_add=True)
     saved_at = models.DateTimeField(null=True, blank=True)
 
+    objects = AboutQuerySet.as_manager()
+
     class Meta:
-        constraints = [UniqueConstraint(fields=["round", "question", "author"], name="draft_one_per_person")]
+        constraints = [
+            UniqueConstraint(fields=["round", "question", "author"], name="draft_one_per_person"),
+            UniqueConstraint(fields=["round", "calibration_item", "author"], name="draft_one_per_person_and_check"),
+            models.CheckConstraint(name="draft_question_xor_calibration_item", condition=ONE_IS_ASKED),
+        ]
 
 
 class Skip(models.Model):
     """'Not me': the question goes back to the queue and is not offered to this person again in the round."""
 
     round = models.ForeignKey(Round, models.CASCADE, related_name="skips")
-    question = models.ForeignKey("labeling.Question", models.CASCADE, related_name="skips")
+    question = models.ForeignKey("labeling.Question", models.CASCADE, related_name="skips", null=True, blank=True)
+    calibration_item = models.ForeignKey(
+        "labeling.CalibrationItem", models.CASCADE, related_name="skips", null=True, blank=True
+    )
     user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="skips")
     created_at = models.DateTimeField(auto_now_add=True)
 
+    objects = AboutQuerySet.as_manager()
+
     class Meta:
-        constraints = [UniqueConstraint(fields=["round", "question", "user"], name="skip_once_per_person")]
+        constraints = [
+            UniqueConstraint(fields=["round", "question", "user"], name="skip_once_per_person"),
+            UniqueConstraint(fields=["round", "calibration_item", "user"], name="skip_check_once_per_person"),
+            models.CheckConstraint(name="skip_question_xor_calibration_item", condition=ONE_IS_ASKED),
+        ]
 
 
 class UnanswerableReason(models.TextChoices):
@@ -258,6 +372,11 @@ class UnanswerableReason(models.TextChoices):
 
 
 class AnnotationQuerySet(AppendOnlyQuerySet):
+    def about(self, slot: Slot) -> "AnnotationQuerySet":
+        """What anybody said to what the slot asks in its round."""
+        asked = {f"slot__{name}": value for name, value in slot.asked_ids.items()}
+        return self.filter(slot__round=slot.round_id, **asked)
+
     def standing(self) -> "AnnotationQuerySet":
         """What each person says of each slot now: their latest version that they have not withdrawn, late or not."""
         later = Annotation.objects.filter(
@@ -345,6 +464,8 @@ class GoldAnswer(models.Model):
     class Source(models.TextChoices):
         SINGLE = "single", "One annotation"
         AGREEMENT = "agreement", "Annotators agree"
+        MERGED = "merged", "Merged by a person"
+        MAJORITY = "majority", "Most annotators agree"
         ADJUDICATION = "adjudication", "Adjudicated"
 
     question = models.OneToOneField("labeling.Question", models.PROTECT, related_name="gold_answer")

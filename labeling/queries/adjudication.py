@@ -40,7 +40,7 @@ def disagreement(*, slot: Slot) -> Disagreement:
     )
     answered = [annotation for annotation in annotations if annotation.answer]
     classes = answer_clusters(
-        [annotation.answer for annotation in answered], kind=slot.question.answer_kind, policy=policy_of(slot.pool)
+        [annotation.answer for annotation in answered], kind=slot.asked.answer_kind, policy=policy_of(slot.pool)
     )
     members: dict[int, list[Annotation]] = {}
     for annotation, number in zip(answered, classes, strict=True):
@@ -49,13 +49,13 @@ def disagreement(*, slot: Slot) -> Disagreement:
         members[-1] = unanswerable
     shuffled = sorted(members.values(), key=lambda group: _order(slot, group))
     return Disagreement(
-        question=slot.question,
+        question=slot.asked,
         groups=tuple(_group(chr(ord("A") + i % 26), group) for i, group in enumerate(shuffled)),
     )
 
 
 def _order(slot: Slot, group: list[Annotation]) -> bytes:
-    return hashlib.sha256(f"{slot.question.uid}\n{group[0].answer}".encode()).digest()
+    return hashlib.sha256(f"{slot.asked.uid}\n{group[0].answer}".encode()).digest()
 
 
 def _group(letter: str, annotations: list[Annotation]) -> AnswerGroup:

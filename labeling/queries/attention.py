@@ -34,8 +34,8 @@ def unfinished_rounds(user: User) -> QuerySet[Round]:
         .select_related("run__pool", "budget")
         .order_by("-created_at", "-id")
         .annotate(
-            n_slots=Count("slots", filter=~Q(slots__state=Slot.State.VOID)),
-            n_done=Count("slots", filter=Q(slots__state=Slot.State.DONE)),
+            n_slots=Count("slots", filter=~Q(slots__state=Slot.State.VOID) & Q(slots__question__isnull=False)),
+            n_done=Count("slots", filter=Q(slots__state=Slot.State.DONE, slots__question__isnull=False)),
         )[:MOST_ROWS]
     )
 

@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from labeling.models import Annotation, Round, Slot, User
+from labeling.models import Annotation, Round, Skip, Slot, User
 
 State = Literal["held", "lost", "answered", "given_back"]
 
@@ -10,14 +10,14 @@ State = Literal["held", "lost", "answered", "given_back"]
 def own_annotation(slot: Slot, user: User) -> Annotation | None:
     """Return the person's answer to the slot's question in its round."""
     mine = Annotation.objects.standing().filter(annotator=user)
-    return mine.filter(slot__round=slot.round_id, slot__question=slot.question_id).first()
+    return mine.about(slot).first()
 
 
 def state_for(slot: Slot, user: User) -> State:
     """Where a question that was shown to the person stands for them: theirs, lost to another, answered, given back."""
     if own_annotation(slot, user) is not None:
         return "answered"
-    if slot.state == Slot.State.OPEN or slot.round.skips.filter(question=slot.question_id, user=user).exists():
+    if slot.state == Slot.State.OPEN or Skip.objects.about(slot).filter(user=user).exists():
         return "given_back"
     return "held" if slot.holder_id == user.pk and slot.state == Slot.State.LEASED else "lost"
 

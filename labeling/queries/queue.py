@@ -82,14 +82,14 @@ def _slots(n: int) -> str:
 
 def draft_of(*, slot: Slot, user: User) -> Draft | None:
     """Return what the user has typed so far for the slot's question; None if it was never given to them."""
-    return Draft.objects.filter(round_id=slot.round_id, question_id=slot.question_id, author=user).first()
+    return Draft.objects.about(slot).filter(author=user).first()
 
 
 def slot_for(*, user: User, slot_id: int) -> Slot | None:
     """Return a slot whose question was given to the user, loaded for its page; None otherwise."""
     return (
         Slot.objects.shown_to(user)
-        .select_related("round__run__pool", "round__guideline", "question")
+        .select_related("round__run__pool", "round__guideline", "question", "calibration_item")
         .filter(pk=slot_id)
         .first()
     )
@@ -97,7 +97,7 @@ def slot_for(*, user: User, slot_id: int) -> Slot | None:
 
 def read_answer(*, slot: Slot, answer: str) -> ReadAs:
     """Return what a trainer's grader would make of an answer to the slot's question."""
-    return read_as(answer.strip(), kind=slot.question.answer_kind, policy=policy_of(slot.pool))
+    return read_as(answer.strip(), kind=slot.asked.answer_kind, policy=policy_of(slot.pool))
 
 
 def recent_annotations(*, user: User, pool: Pool, limit: int = 5) -> QuerySet[Annotation]:
@@ -105,7 +105,7 @@ def recent_annotations(*, user: User, pool: Pool, limit: int = 5) -> QuerySet[An
     return (
         Annotation.objects.standing()
         .filter(annotator=user, slot__round__run__pool=pool)
-        .select_related("slot__question", "slot__round")
+        .select_related("slot__question", "slot__calibration_item", "slot__round")
         .order_by("-id")[:limit]
     )
 

@@ -98,11 +98,14 @@ def round_progress(*, round: Round) -> RoundProgress:
     round = Round.objects.select_related("run__pool", "budget", "guideline").get(pk=round.pk)
     slots = defaultdict(list)
     for slot in (
-        Slot.objects.filter(round=round).select_related("question", "holder", "adjudication").order_by("priority", "id")
+        Slot.objects.filter(round=round, question__isnull=False)
+        .select_related("question", "holder", "adjudication")
+        .order_by("priority", "id")
     ):
-        slots[slot.question_id].append(slot)
+        slots[slot.asked.pk].append(slot)
     annotations = defaultdict(list)
-    for annotation in Annotation.objects.standing().filter(slot__round=round).select_related("slot").order_by("id"):
+    said = Annotation.objects.standing().filter(slot__round=round, slot__question__isnull=False)
+    for annotation in said.select_related("slot").order_by("id"):
         annotations[annotation.slot.question_id].append(annotation)
     golds = {gold.question_id: gold for gold in GoldAnswer.objects.filter(round=round)}
     budget = budget_row(budget=round.budget)
@@ -131,7 +134,7 @@ def _question_progress(
 ) -> QuestionProgress:
     counted = [annotation for annotation in annotations if not annotation.surplus]
     return QuestionProgress(
-        question=slots[0].question,
+        question=slots[0].asked,
         rank=slots[0].priority,
         state=_state(round, slots, counted, gold, n_free_units),
         n_answers=len(counted),
@@ -192,6 +195,9 @@ def _warnings(round: Round, questions: tuple[QuestionProgress, ...]) -> list[str
     return found
 
 
+IS_NO_CHECK = ~Q(slots__purpose=Slot.Purpose.CHECK)
+
+
 @dataclass(frozen=True)
 class RoundRow:
     """A round in a list."""
@@ -211,8 +217,8 @@ def rounds_of(*, pool: Pool) -> list[RoundRow]:
         .order_by("-created_at", "-id")
         .annotate(
             n_questions=Count("slots__question", distinct=True),
-            n_slots=Count("slots", filter=~Q(slots__state=Slot.State.VOID), distinct=True),
-            n_slots_done=Count("slots", filter=Q(slots__state=Slot.State.DONE), distinct=True),
+            n_slots=Count("slots", filter=~Q(slots__state=Slot.State.VOID) & IS_NO_CHECK, distinct=True),
+            n_slots_done=Count("slots", filter=Q(slots__state=Slot.State.DONE) & IS_NO_CHECK, distinct=True),
         )
     )
     golds = dict(GoldAnswer.objects.filter(round__in=rounds).order_by().values_list("round").annotate(n=Count("pk")))

@@ -84,7 +84,7 @@ def test_opening_a_round_takes_one_unit_for_each_answer(pool, manager):
     assert round.guideline == guideline
     row = budget_row(budget=budget)
     assert (row.granted, row.spent, row.reserved, row.free) == (8, 0, 6, 2)
-    assert AuditEvent.objects.get(action="round.opened").details == {"questions": 3, "overlap": 2, "units": 6}
+    assert AuditEvent.objects.get(action="round.opened").details == {"questions": 3, "overlap": 2, "units": 6, "check_rate": 0.0, "practice": 0}
 
 
 def test_a_round_is_refused_with_the_exact_numbers_when_units_are_missing(pool, manager):

@@ -120,7 +120,7 @@ def test_settling_again_or_too_early_changes_nothing(disputed, pool):
 def test_the_sweep_settles_what_a_crash_left(pool, annotator, monkeypatch):
     round = factories.make_round(pool=pool, units=2)
     with monkeypatch.context() as patched:
-        patched.setattr(annotating, "settle_question", lambda **kwargs: None)
+        patched.setattr(annotating, "settle_slot", lambda slot: None)
         answer(annotator, pool, "4")
     assert state_of(round) == QuestionState.SETTLING
 
@@ -134,7 +134,7 @@ def test_submitting_again_settles_what_a_crash_left(pool, annotator, monkeypatch
     slot = claim_slot(user=annotator, pool=pool)
     key = uuid4()
     with monkeypatch.context() as patched:
-        patched.setattr(annotating, "settle_question", lambda **kwargs: None)
+        patched.setattr(annotating, "settle_slot", lambda slot: None)
         submit_annotation(slot=slot, answer="4", idempotency_key=key, by=annotator)
     assert not GoldAnswer.objects.exists()
 
