@@ -6,6 +6,7 @@ from django.urls import include, path
 from labeling.views import adjudicate, annotate, calibration, exports, home, imports, people, policy_models, pools
 from labeling.views import comparisons as comparison_views
 from labeling.views import curricula as curriculum_views
+from labeling.views import reveal as reveal_views
 from labeling.views import rounds as round_views
 from labeling.views import runs as run_views
 from labeling.views import variance as variance_views
@@ -69,6 +70,7 @@ urlpatterns = [
     path("slots/<int:slot_id>/submit/", annotate.submit, name="slot-submit"),
     path("slots/<int:slot_id>/unanswerable/", annotate.unanswerable, name="slot-unanswerable"),
     path("slots/<int:slot_id>/skip/", annotate.skip, name="slot-skip"),
+    path("slots/<int:slot_id>/reveal/", reveal_views.reveal, name="slot-reveal"),
     path("adjudications/<int:slot_id>/", adjudicate.adjudication, name="adjudication"),
     path("curricula/<int:curriculum_id>/", curriculum_views.curriculum, name="curriculum"),
     path("tokens/<int:token_id>/revoke/", curriculum_views.token_revoke, name="token-revoke"),

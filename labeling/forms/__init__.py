@@ -4,6 +4,7 @@ from labeling.forms.answers import AnswerForm, DecisionForm, DraftForm, ExportFo
 from labeling.forms.curricula import CurriculumForm, TokenForm
 from labeling.forms.people import InvitationForm, JoinForm, LoginForm, MemberRoleForm
 from labeling.forms.pools import CalibrationFileForm, FileForm, GuidelineForm, MappingForm, PoolForm, VotesForm
+from labeling.forms.reveals import RevealForm
 from labeling.forms.runs import BudgetForm, PolicyModelForm, RoundForm, RoundStatusForm, RunForm, UnitsForm
 
 __all__ = [
@@ -23,6 +24,7 @@ __all__ = [
     "MemberRoleForm",
     "PolicyModelForm",
     "PoolForm",
+    "RevealForm",
     "RoundForm",
     "RoundStatusForm",
     "RunForm",

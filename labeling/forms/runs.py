@@ -11,7 +11,7 @@ from labeling.actions.policy_models import MOST_TOKENS
 from labeling.actions.rounds import MOST_OVERLAP
 from labeling.actions.runs import MOST_ANSWERS, MOST_QUESTIONS
 from labeling.engine.selection import MOST_SEED, StrategyCard
-from labeling.models import Budget, CalibrationSet, PolicyModel, Pool, SelectionRun
+from labeling.models import Budget, CalibrationSet, PolicyModel, Pool, Round, SelectionRun
 
 
 class PolicyModelForm(forms.Form):
@@ -234,6 +234,20 @@ class RoundForm(forms.Form):
         min_value=1,
         max_value=MOST_OVERLAP,
         help_text="With two, mistakes show as disagreements. One wrong label of 8 is an eighth of the dataset.",
+    )
+    blindness = forms.ChoiceField(
+        label="The model’s answers are shown",
+        choices=Round.Blindness.choices,
+        initial=Round.Blindness.REVEAL_AFTER,
+        help_text="Afterwards finds slips, and what was said first stays on record. From the start, people follow the "
+        "model; every exported row then says so.",
+    )
+    control_share = forms.FloatField(
+        label="Share that stays blind as a control",
+        initial=0.1,
+        min_value=0,
+        max_value=1,
+        help_text="From 0 to 1. On these questions nothing is shown afterwards either.",
     )
 
     def __init__(self, *args: Any, run: SelectionRun, **kwargs: Any) -> None:

@@ -15,6 +15,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
 from labeling.actions import annotation as actions
+from labeling.actions.reveals import reveal_after
 from labeling.errors import Conflict, LabelingError
 from labeling.forms import AnswerForm, DraftForm, UnanswerableForm
 from labeling.models import Slot, User
@@ -131,12 +132,15 @@ def skip(request: HtmxHttpRequest, slot_id: int) -> HttpResponse:
 
 
 def _submitted(request: HtmxHttpRequest, slot: Slot, annotation: Any) -> HttpResponse:
+    """What comes after an answer: the model's answers where the round shows them now, else the next question."""
     said = (
         "Submitted."
         if not annotation.surplus
         else ("Kept. Your time had run out and somebody else has the question; your answer is recorded beside theirs.")
     )
     say(request, said, about=f"assay-draft-{request.user.pk}-{slot.pk}")
+    if reveal_after(annotation) is not None:
+        return redirect(request, "slot-reveal", slot_id=annotation.slot_id)
     return _next(request, slot.round)
 
 

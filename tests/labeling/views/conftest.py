@@ -17,7 +17,7 @@ from labeling.actions.curricula import RewardReport, create_curriculum, observe
 from labeling.actions.exports import create_snapshot
 from labeling.actions.imports import preview_import
 from labeling.actions.tokens import create_token
-from labeling.models import Comparison, Export, Pool, Role, Round, SelectionRun, Slot, User
+from labeling.models import Annotation, Comparison, Export, Pool, Reveal, Role, Round, SelectionRun, Slot, User
 from selector.comparing.comparison import compare_strategies
 from selector.config import SelectionConfig
 from tests import factories
@@ -161,6 +161,8 @@ def world(pool, manager, annotator, other_annotator, adjudicator, outsider, sett
                 idempotency_key=uuid.uuid4(),
                 by=user,
             )
+    revealed = Annotation.objects.filter(annotator=annotator).order_by("id")[0]
+    Reveal.objects.create(annotation=revealed, answers=[HOSTILE, "3", r"\frac{7}{2}"], own=1)
     held = annotation.claim_slot(round=round, user=annotator)
     annotation.save_draft(slot=held, draft={"answer": HOSTILE, "unsure": True, "note": HOSTILE}, by=annotator)
     dispute = adjudication.claim_adjudication(round=round, user=adjudicator)
@@ -209,6 +211,7 @@ def world(pool, manager, annotator, other_annotator, adjudicator, outsider, sett
             **dict.fromkeys(
                 ["slot", "slot-draft", "slot-read-as", "slot-submit", "slot-unanswerable", "slot-skip"], of_slot
             ),
+            "slot-reveal": {"slot_id": revealed.slot_id},
             **dict.fromkeys(["import-preview", "import-commit", "import-discard"], of_import),
             "set-variance": {"set_id": calibration_set.pk},
             **dict.fromkeys(["pool-curricula", "curriculum-new", "token-new"], of_pool),

@@ -65,6 +65,7 @@ ADDRESSES = {
     "slot-submit": (HOLDER, "POST"),
     "slot-unanswerable": (HOLDER, "POST"),
     "slot-skip": (HOLDER, "POST"),
+    "slot-reveal": (HOLDER, "GET POST"),
     "adjudication": (DECIDER, "GET POST"),
     "export-file": (MANAGERS, "GET"),
     "pool-curricula": (MANAGERS, "GET"),

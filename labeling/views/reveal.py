@@ -1,0 +1,119 @@
+"""After a person's own answer: what the model answers, without counts or names, and what they make of it."""
+
+from dataclasses import dataclass
+from typing import Any
+from uuid import uuid4
+
+from django.http import Http404, HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods
+
+from labeling.actions import reveals as actions
+from labeling.actions.annotation import claim_slot, standing_answer
+from labeling.errors import Conflict, LabelingError
+from labeling.forms import RevealForm
+from labeling.models import Annotation, Reveal, Slot
+from labeling.queries.reveals import decision_of, reveal_of
+from labeling.rendering import lettered
+from labeling.views.access import shown_slot
+from labeling.views.respond import HtmxHttpRequest, redirect, refused, say
+
+
+@dataclass(frozen=True)
+class ShownAnswer:
+    """One of the model's answers on the page. ``text`` is the choice that a letter stands for, else ""."""
+
+    position: int
+    answer: str
+    text: str
+    is_own: bool
+
+    @property
+    def key(self) -> str:
+        """The key that picks it."""
+        return str(self.position + 1) if self.position < 9 else ""
+
+
+@require_http_methods(["GET", "POST"])
+@never_cache
+def reveal(request: HtmxHttpRequest, slot_id: int) -> HttpResponse:
+    """The model's answers beside the person's own, and the decision; no such page before they have answered."""
+    slot = shown_slot(request.user, slot_id)
+    found = reveal_of(slot=slot, user=request.user)
+    if found is None:
+        raise Http404
+    first = found.annotation
+    given = {"n_shown": len(found.answers), "own": found.own}
+    if request.method != "POST":
+        initial = {"choice": "keep", "unsure": not first.confident, "idempotency_key": uuid4()}
+        return _page(request, slot, found, RevealForm(**given, initial=initial))
+    form = RevealForm(request.POST, **given)
+    if not form.is_valid():
+        return _page(request, slot, found, form, status=422)
+    try:
+        _decide(request, found, form)
+    except Conflict as error:
+        next_address = reverse("annotate", args=[slot.round_id])
+        return refused(request, error, next=next_address, typed=form.cleaned_data["answer"])
+    except LabelingError as error:
+        if error.status != 400:
+            raise
+        asks = error.code == "answer_unreadable"
+        return _page(request, slot, found, form, status=422, refusal=error.message, ask_confirmation=asks)
+    following = claim_slot(round=slot.round, user=request.user)
+    if following is None:
+        return redirect(request, "round", round_id=slot.round_id)
+    return redirect(request, "slot", slot_id=following.pk)
+
+
+def _decide(request: HtmxHttpRequest, found: Reveal, form: RevealForm) -> None:
+    if form.keeps:
+        actions.keep_answer(reveal=found, by=request.user)
+        say(request, "Kept: your answer stands.")
+        return
+    data = form.cleaned_data
+    actions.change_answer(
+        reveal=found,
+        chosen=form.chosen,
+        answer=data["answer"],
+        why=data["why"],
+        confident=not data["unsure"],
+        confirm_unreadable=data["confirm_unreadable"],
+        idempotency_key=data["idempotency_key"],
+        by=request.user,
+    )
+    say(request, "Changed. Both answers and your reason are on record; the new one counts.")
+
+
+def _page(
+    request: HtmxHttpRequest, slot: Slot, found: Reveal, form: RevealForm, *, status: int = 200, **more: Any
+) -> HttpResponse:
+    question, first = slot.question, found.annotation
+    decision = decision_of(found)
+    standing: Annotation | None = standing_answer(slot, request.user)
+    context = {
+        "slot": slot,
+        "pool": slot.pool,
+        "question": question,
+        "choices": lettered(question.choices),
+        "first": first,
+        "standing": standing,
+        "decision": decision,
+        "is_open": decision is None and standing is not None and standing.pk == first.pk,
+        "shown": shown_answers(found.answers, question.choices, own=found.own),
+        "form": form,
+        **more,
+    }
+    part = "#form" if request.htmx and status == 422 else ""
+    return render(request, f"labeling/reveal.html{part}", context, status=status)
+
+
+def shown_answers(answers: list[str], choices: list[str], *, own: int | None = None) -> list[ShownAnswer]:
+    """Number the model's answers as a page shows them; a letter comes with the choice that it stands for."""
+    texts = {choice["value"]: choice["text"] for choice in lettered(choices)}
+    return [
+        ShownAnswer(position, answer, texts.get(answer.strip("() .").upper(), ""), position == own)
+        for position, answer in enumerate(answers)
+    ]
