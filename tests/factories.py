@@ -17,6 +17,7 @@ from labeling.models import (
     PolicyModel,
     Pool,
     Question,
+    QuestionScore,
     Role,
     Round,
     SelectionRun,
@@ -125,6 +126,12 @@ def make_pick(*, run: SelectionRun, question: Question, rank: int, **fields: obj
         acquisition_score=fields.pop("acquisition_score", 2.0),
         **fields,
     )
+
+
+def make_score(*, run: SelectionRun, question: Question, **fields: object) -> QuestionScore:
+    """What the run measured of the question; without a place on the map unless x and y are given."""
+    measured = {"set_size": 1, "acquisition_score": 1.0, "entropy": 0.0, "n_readable": 1, "n_distinct": 1}
+    return QuestionScore.objects.create(run=run, question=question, **measured | fields)
 
 
 def make_budget(*, pool: Pool | None = None, name: str = "", units: int = 10) -> Budget:
