@@ -78,3 +78,5 @@ urlpatterns = [
     path("api/v1/", include("labeling.api.urls")),
     path("admin/", admin.site.urls),
 ]
+
+handler500 = "labeling.api.errors.internal_error"

@@ -4,25 +4,32 @@ from __future__ import annotations
 
 from typing import Any
 
+from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
+from rest_framework.serializers import Serializer
 
 from labeling.actions import curricula as actions
-from labeling.api.access import managed
+from labeling.actions.exports import create_snapshot
+from labeling.api.access import managed, managed_pool
 from labeling.api.endpoint import Endpoint, Scope
+from labeling.api.fields import JSONObject
+from labeling.api.schema import operation
+from labeling.engine.curricula import curriculum_kinds
 from labeling.models import Curriculum
+from labeling.queries.curricula import curricula_of
 
 MOST_EVENTS = 5000  # in one request
 MOST_REWARDS = 4096  # of one event
 
 
-class ProposeSerializer(serializers.Serializer[Any]):
+class ProposeSerializer(Serializer):
     k = serializers.IntegerField(min_value=1, max_value=1_000_000)
     idempotency_key = serializers.CharField(max_length=100, required=False, default="", allow_blank=True)
 
 
-class EventSerializer(serializers.Serializer[Any]):
+class EventSerializer(Serializer):
     id = serializers.CharField(max_length=64)
     uid = serializers.CharField(max_length=200)
     rewards = serializers.ListField(
@@ -31,13 +38,85 @@ class EventSerializer(serializers.Serializer[Any]):
     step = serializers.IntegerField(min_value=0, max_value=2**53, required=False, allow_null=True, default=None)
 
 
-class RewardsSerializer(serializers.Serializer[Any]):
-    events = serializers.ListField(min_length=1, max_length=MOST_EVENTS)
+@extend_schema_field(EventSerializer(many=True))
+class EventsField(serializers.ListField):
+    """Each event is read by itself, so that a bad one does not cost the others."""
+
+
+class RewardsSerializer(Serializer):
+    events = EventsField(min_length=1, max_length=MOST_EVENTS)
+
+
+class NewCurriculumSerializer(Serializer):
+    name = serializers.CharField(max_length=120, help_text="Of the training run.")
+    kind = serializers.ChoiceField([kind.key for kind in curriculum_kinds()])
+    seed = serializers.IntegerField(min_value=0, max_value=2**31 - 1, required=False, default=0)
+    options = JSONObject(required=False, default=dict)
+    uses_stored_rollouts = serializers.BooleanField(required=False, default=True)
+
+
+class CurriculumRowSerializer(Serializer):
+    id = serializers.IntegerField()
+    name = serializers.CharField()
+    kind = serializers.CharField()
+    n_questions = serializers.IntegerField(source="snapshot.n_rows")
+    created_at = serializers.DateTimeField()
+
+
+class CurriculumSerializer(Serializer):
+    id = serializers.IntegerField()
+    name = serializers.CharField()
+    kind = serializers.CharField()
+    seed = serializers.IntegerField()
+    options = serializers.DictField()
+    n_questions = serializers.IntegerField()
+    n_events = serializers.IntegerField()
+    n_proposals = serializers.IntegerField()
+
+
+class ProposalSerializer(Serializer):
+    uids = serializers.ListField(child=serializers.CharField())
+
+
+class RefillSerializer(Serializer):
+    uids = serializers.ListField(child=serializers.CharField())
+    kept = serializers.ListField(child=serializers.CharField())
+
+
+class RejectedEventSerializer(Serializer):
+    position = serializers.IntegerField()
+    code = serializers.CharField()
+    message = serializers.CharField()
+
+
+class ReceivedSerializer(Serializer):
+    accepted = serializers.IntegerField()
+    repeated = serializers.IntegerField()
+    rejected = RejectedEventSerializer(many=True)
+
+
+class Curricula(Endpoint):
+    tag = "curricula"
+
+    @operation(pages=CurriculumRowSerializer)
+    def get(self, request: Request, pool_slug: str) -> Response:
+        """List the pool's curricula, newest first."""
+        return self.paged(curricula_of(managed_pool(request, pool_slug)), CurriculumRowSerializer)
+
+    @operation(takes=NewCurriculumSerializer, gives=CurriculumRowSerializer, status=201)
+    def post(self, request: Request, pool_slug: str) -> Response:
+        """Freeze the gold answers and make a curriculum over their questions."""
+        pool = managed_pool(request, pool_slug)
+        asked = self.asked(NewCurriculumSerializer)
+        snapshot = create_snapshot(pool=pool, by=request.user)
+        curriculum = actions.create_curriculum(pool=pool, snapshot=snapshot, by=request.user, **asked)
+        return Response(CurriculumRowSerializer(curriculum).data, status=201)
 
 
 class CurriculumView(Endpoint):
     """An address below one curriculum."""
 
+    tag = "curricula"
     scopes = {"GET": Scope.CURRICULUM, "POST": Scope.CURRICULUM}
     is_repeatable = True  # a proposal has a key of its own, a report the ids of its events
 
@@ -48,6 +127,7 @@ class CurriculumView(Endpoint):
 
 
 class CurriculumDetail(CurriculumView):
+    @operation(gives=CurriculumSerializer)
     def get(self, request: Request, curriculum_id: int) -> Response:
         """What the curriculum is and where it stands."""
         curriculum = self.curriculum(request, curriculum_id)
@@ -66,6 +146,9 @@ class CurriculumDetail(CurriculumView):
 
 
 class Propose(CurriculumView):
+    takes_key = True
+
+    @operation(takes=ProposeSerializer, gives=ProposalSerializer)
     def post(self, request: Request, curriculum_id: int) -> Response:
         """Return k different questions to roll out now."""
         asked = self.asked(ProposeSerializer)
@@ -79,6 +162,7 @@ class Propose(CurriculumView):
 
 
 class Refill(CurriculumView):
+    @operation(gives=RefillSerializer)
     def post(self, request: Request, curriculum_id: int) -> Response:
         """Return questions to roll out in place of dropped ones, and those of the batch to train on."""
         more, kept = actions.refill(curriculum=self.curriculum(request, curriculum_id), by=request.user)
@@ -86,6 +170,7 @@ class Refill(CurriculumView):
 
 
 class Rewards(CurriculumView):
+    @operation(takes=RewardsSerializer, gives=ReceivedSerializer)
     def post(self, request: Request, curriculum_id: int) -> Response:
         """Take in rewards; what cannot be taken is named, and the rest counts."""
         events = self.asked(RewardsSerializer)["events"]

@@ -41,6 +41,7 @@ class Endpoint(APIView):
 
     scopes: ClassVar[Mapping[str, str]] = {}
     is_repeatable: ClassVar[bool] = False
+    takes_key: ClassVar[bool] = False  # it keeps the key with what it records
     shown_once: ClassVar[Sequence[str]] = ()
     tag: ClassVar[str] = ""
     _kept: AnsweredRequest | None = None

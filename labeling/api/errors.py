@@ -7,9 +7,10 @@ from typing import Any
 from django.core.exceptions import PermissionDenied, SuspiciousOperation
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.views.defaults import server_error
-from rest_framework.exceptions import APIException, ValidationError
+from rest_framework.exceptions import APIException, NotFound, ValidationError
+from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import exception_handler
+from rest_framework.views import APIView, exception_handler
 
 from labeling.errors import LabelingError
 
@@ -45,6 +46,15 @@ def error_response(error: Exception, context: dict[str, Any]) -> Response | None
             if name in standard:
                 answer[name] = standard[name]
     return answer
+
+
+class NoSuchAddress(APIView):
+    """Whatever has no address, in the one shape of errors."""
+
+    schema = None
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        raise NotFound("There is no such address. The schema lists all of them, and all end in a slash.")
 
 
 def _answer(status: int, code: str, message: str, details: Any = None) -> Response:

@@ -61,8 +61,16 @@ class Schema(AutoSchema):
         return f"{words}\n\nScope: `{view.scope_of(self.method)}`." if isinstance(view, Endpoint) else words
 
     def get_override_parameters(self) -> list[Any]:
-        keeps = self.method == "POST" and isinstance(self.view, Endpoint) and not self.view.is_repeatable
+        is_post = self.method == "POST" and isinstance(self.view, Endpoint)
+        keeps = is_post and (self.view.takes_key or not self.view.is_repeatable)
         return [*super().get_override_parameters(), *([IDEMPOTENCY_KEY] if keeps else [])]
+
+    def get_operation_id(self) -> str:
+        """A name that says whether one thing comes or a page of them."""
+        name = str(super().get_operation_id())
+        answers = self.get_response_serializers()
+        gives_page = isinstance(answers, dict) and any(getattr(found, "is_page", False) for found in answers.values())
+        return f"{name.removesuffix('_retrieve')}_list" if gives_page and self.method == "GET" else name
 
     def get_tags(self) -> list[str]:
         return [self.view.tag] if isinstance(self.view, Endpoint) and self.view.tag else super().get_tags()
@@ -79,7 +87,8 @@ def operation(
     """Say what a method of an endpoint takes in its body or address, and gives; ``pages`` of rows, in its place."""
     parameters: list[Any] = [*([query] if query else []), *(PAGING if pages else [])]
     answer = page_of(pages) if pages else gives
-    return extend_schema(request=takes, responses={status: answer}, parameters=parameters)
+    answers = answer if isinstance(answer, dict) else {status: answer}
+    return extend_schema(request=takes, responses=answers, parameters=parameters)
 
 
 def page_of(rows: type[Serializer]) -> type[Serializer]:
@@ -91,7 +100,7 @@ def page_of(rows: type[Serializer]) -> type[Serializer]:
         "results": rows(many=True),
     }
     name = rows.__name__.removesuffix("Serializer") + "Page"
-    return type(name, (serializers.Serializer,), {**fields, "__doc__": ""})
+    return type(name, (serializers.Serializer,), {**fields, "__doc__": "", "is_page": True})
 
 
 def add_errors(result: dict[str, Any], generator: Any, request: Any, public: bool) -> dict[str, Any]:

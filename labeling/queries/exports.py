@@ -1,7 +1,11 @@
 """What of a pool can be exported, and what has been."""
 
+from hashlib import file_digest
+from pathlib import Path
+
 from django.db.models import Count, QuerySet
 
+from labeling.errors import Conflict
 from labeling.models import Export, GoldAnswer, Pool
 
 
@@ -21,3 +25,22 @@ def exports_of(pool: Pool) -> QuerySet[Export]:
         .defer("snapshot__rows")
         .order_by("-created_at", "-id")
     )
+
+
+def file_of(export: Export, filename: str) -> Path | None:
+    """Return where a file of an export is; None where the export has none of that name.
+
+    Raises Conflict file_gone and file_changed where it is not what was written.
+    """
+    listed = next((each for each in export.files if each["name"] == filename), None)
+    if listed is None:
+        return None
+    path = Path(export.directory, filename)
+    if not path.is_file():
+        raise Conflict(
+            f"{filename} is no longer on the server. Export again: the same bytes come out.", code="file_gone"
+        )
+    with path.open("rb") as file:
+        if file_digest(file, "sha256").hexdigest() != listed["sha256"]:
+            raise Conflict(f"{filename} has been changed since it was written. Export again.", code="file_changed")
+    return path

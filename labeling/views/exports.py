@@ -1,17 +1,14 @@
 """Exports: writing a pool's gold answers for a trainer, and handing out the files to managers."""
 
-from hashlib import file_digest
-from pathlib import Path
-
 from django.http import FileResponse, Http404, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_POST, require_safe
 
 from labeling.actions.exports import create_export, create_snapshot, filter_words
-from labeling.errors import Conflict, LabelingError
+from labeling.errors import LabelingError
 from labeling.forms import ExportForm
 from labeling.models import Export, Pool
-from labeling.queries.exports import exports_of, gold_counts
+from labeling.queries.exports import exports_of, file_of, gold_counts
 from labeling.views.access import managed_export, managed_pool
 from labeling.views.respond import HtmxHttpRequest, redirect, say
 
@@ -46,17 +43,9 @@ def export_new(request: HtmxHttpRequest, pool_slug: str) -> HttpResponse:
 def export_file(request: HtmxHttpRequest, export_id: int, filename: str) -> FileResponse:
     """One file of an export, as it was written."""
     export = managed_export(request.user, export_id)
-    listed = next((each for each in export.files if each["name"] == filename), None)
-    if listed is None:
+    path = file_of(export, filename)
+    if path is None:
         raise Http404
-    path = Path(export.directory, filename)
-    if not path.is_file():
-        raise Conflict(
-            f"{filename} is no longer on the server. Export again: the same bytes come out.", code="file_gone"
-        )
-    with path.open("rb") as file:
-        if file_digest(file, "sha256").hexdigest() != listed["sha256"]:
-            raise Conflict(f"{filename} has been changed since it was written. Export again.", code="file_changed")
     return FileResponse(
         path.open("rb"), as_attachment=True, filename=path.name, content_type="application/octet-stream"
     )
