@@ -13,6 +13,7 @@ from labeling.engine.errors import translated_errors
 from labeling.models import Comparison
 from selector.comparing.comparison import check_strategies as check_keys
 from selector.comparing.comparison import compare_strategies
+from selector.comparing.measures import expected_jaccard, spearman_matrix
 from selector.config import SelectionConfig
 from selector.internals import Internals
 from selector.strategies import STRATEGIES
@@ -23,6 +24,17 @@ def check_strategies(keys: Sequence[str]) -> None:
     """Raise EngineFailure unless there is at least one strategy and all exist."""
     with translated_errors():
         check_keys(keys)
+
+
+def rank_correlation(first: Sequence[float], second: Sequence[float]) -> float | None:
+    """Spearman's correlation of two scores of the same questions; None where one of them is constant."""
+    found = float(spearman_matrix(np.array([first, second], np.float64))[0, 1])
+    return None if np.isnan(found) else found
+
+
+def overlap_by_chance(n_questions: int, n_first: int, n_second: int) -> float:
+    """The mean Jaccard index of two random selections of these sizes."""
+    return expected_jaccard(n_questions, n_first, n_second)
 
 
 def listed_strategies() -> list[tuple[str, str]]:

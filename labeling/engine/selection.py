@@ -18,6 +18,7 @@ from selector import diversity, pipeline
 from selector.config import MOST_SEED as MOST_SEED
 from selector.config import PRESETS, SelectionConfig
 from selector.conformal import THRESHOLDS
+from selector.coverage_curve import coverage_curve, score_histogram
 from selector.diversity import embedder_fingerprint, project_2d
 from selector.internals import Internals
 from selector.pipeline import SelectionResult, run_selection
@@ -204,6 +205,7 @@ def select_questions(
             labeled=labeled,
             progress=report_progress,
         )
+        report = {**result.report, "curve": _curve(result, SelectionConfig.from_json(run.config))}
     of_uid = {question.uid: row for row, question in enumerate(questions)}
     points = None if embeddings is None else project_2d(embeddings, [question.uid for question in questions])
     q_hat = None if result.calibration is None else result.calibration.q_hat
@@ -212,8 +214,18 @@ def select_questions(
         picks=_picks(run, questions, of_uid, result),
         q_hat=None if q_hat is None or isinf(q_hat) else q_hat,
         q_hat_infinite=q_hat is not None and isinf(q_hat),
-        report=result.report,
+        report=report,
     )
+
+
+def _curve(result: SelectionResult, config: SelectionConfig) -> dict[str, Any] | None:
+    """What the pictures of a calibration show: other alphas, and where its right answers score; None without one."""
+    if result.calibration is None:
+        return None
+    return {
+        "alphas": coverage_curve(result.calibration, result.scores.table, config),
+        "scores": score_histogram(result.calibration),
+    }
 
 
 def _scores(

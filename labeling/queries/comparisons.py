@@ -9,6 +9,7 @@ from typing import Any
 from django.db.models import QuerySet
 
 from labeling.models import Comparison, GoldAnswer, Pool, Question, SelectionRun
+from labeling.queries.pictures import Picture
 from labeling.queries.runs import WorkProgress, work_progress
 
 NOTHING = "–"
@@ -33,24 +34,6 @@ LACKS = {
     "embeddings": "They need the questions’ embeddings, and the run names no embedder.",
 }
 MOST_SHOWN = 40  # questions of one side by side
-
-
-@dataclass(frozen=True)
-class Picture:
-    """A picture and the table that is its only source. ``rows`` are texts, the first of each heads it.
-
-    ``kind`` names the drawing in static/labeling/charts. ``reference``: a value to hold against, with ``reference_name``;
-    ``band``: a range around it.
-    """
-
-    kind: str
-    title: str
-    caption: str
-    head: list[str]
-    rows: list[list[str]]
-    reference: float | None = None
-    reference_name: str = ""
-    band: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True)

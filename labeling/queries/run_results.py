@@ -1,16 +1,14 @@
-"""What a finished run found, in words and figures: threshold, notices, picks with why, the map of the pool."""
+"""What a finished run found, in words and figures: threshold, notices, picks with why."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from math import inf
 from typing import Any
 
-from django.db.models import F, OuterRef, QuerySet, Subquery
-from django.db.models.functions import Left
+from django.db.models import QuerySet
 
-from labeling.models import Pick, QuestionScore, SelectionRun
+from labeling.models import Pick, SelectionRun
 
 TIE_BREAKS = {
     "set_size_from_probes": "this one has the larger prediction set from its probes alone",
@@ -27,10 +25,10 @@ MEASURES = {
 REASONS = {
     "too_few_readable": "too few readable answers",
     "in_calibration_set": "also in the calibration set",
+    "repeats_another": "the same as another question",
     "in_a_round": "already in a round",
     "already_labeled": "already labeled",
 }
-MAP_POINTS = 5000  # beyond it the map shows as many picks and an even share of the rest
 
 
 @dataclass(frozen=True)
@@ -97,28 +95,6 @@ def _why(pick: Pick, strategy: str, *, is_calibrated: bool, has_clusters: bool) 
     others = "1 other question has" if pick.tied_with == 1 else f"{pick.tied_with} other questions have"
     decided = TIE_BREAKS.get(pick.tie_break, "they were all picked")
     return [*why, f"{others} the same score {where}: {decided}."]
-
-
-def set_size_histogram(run: SelectionRun) -> list[tuple[int, int]]:
-    """(set size, number of questions), from the smallest size to the largest, gaps filled with 0."""
-    counts = {int(size): n for size, n in _report(run).get("set_size_histogram", {}).items()}
-    return [(size, counts.get(size, 0)) for size in range(min(counts), max(counts) + 1)] if counts else []
-
-
-def map_points(run: SelectionRun) -> list[dict[str, Any]]:
-    """The pool in two dimensions: x, y, uid, text (its beginning), set_size, cluster, rank (None where not picked).
-
-    Empty where the run had no embeddings. A large pool is thinned evenly; the first picks are always there. One query.
-    """
-    rank = Pick.objects.filter(run=run, question=OuterRef("question")).values("rank")
-    points = list(
-        QuestionScore.objects.filter(run=run, x__isnull=False)
-        .annotate(rank=Subquery(rank))
-        .order_by("id")
-        .values("x", "y", "set_size", "cluster", "rank", uid=F("question__uid"), text=Left("question__text", 120))
-    )
-    every = -(-len(points) // MAP_POINTS)
-    return [dict(point) for i, point in enumerate(points) if i % every == 0 or (point["rank"] or inf) <= MAP_POINTS]
 
 
 def threshold_in_words(run: SelectionRun) -> str:

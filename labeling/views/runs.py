@@ -11,7 +11,7 @@ from labeling.engine.selection import presets, strategies, strategy_card
 from labeling.errors import LabelingError
 from labeling.forms import RunForm
 from labeling.models import Pool, SelectionRun
-from labeling.queries import run_results
+from labeling.queries import run_pictures, run_results
 from labeling.queries import runs as queries
 from labeling.queries.shared import policy_models
 from labeling.views.access import managed_pool, managed_run
@@ -93,10 +93,12 @@ def run(request: HtmxHttpRequest, run_id: int) -> HttpResponse:
             "notices": run_results.notices_of(run),
             "coverage": run_results.coverage_check_in_words(run),
             "comparison": run_results.comparison_of(run),
-            "histogram": run_results.set_size_histogram(run),
+            "set_sizes": run_pictures.set_sizes(run),
+            "coverage_lines": run_pictures.coverage_lines(run),
+            "truth_scores": run_pictures.truth_scores(run),
             "page": page,
             "picks": run_results.picks_of(run, page.object_list),
-            "points": run_results.map_points(run),
+            "map": run_pictures.pool_map(run),
             "not_picked": run_results.not_picked(run),
             "rounds": run.rounds.order_by("-id"),
         }

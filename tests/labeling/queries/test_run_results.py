@@ -1,14 +1,11 @@
 import pytest
 
-from labeling.models import Pick, QuestionScore
 from labeling.queries.run_results import (
     comparison_of,
     coverage_check_in_words,
-    map_points,
     not_picked,
     notices_of,
     picks_of,
-    set_size_histogram,
     threshold_in_words,
 )
 from tests import factories
@@ -89,42 +86,6 @@ def test_a_pick_says_why(run, pool):
     assert {first.rank, second.rank, third.rank} == {1, 2, 3}
 
 
-def test_the_histogram_has_no_gaps(run):
-    assert set_size_histogram(run) == [(1, 5), (2, 0), (3, 0), (4, 2)]
-
-
-def test_the_map_marks_the_picks_and_thins_the_rest(run, pool, monkeypatch, django_assert_num_queries):
-    monkeypatch.setattr("labeling.queries.run_results.MAP_POINTS", 4)
-    questions = factories.make_questions(pool=pool, n=10)
-    QuestionScore.objects.bulk_create(
-        QuestionScore(
-            run=run,
-            question=question,
-            set_size=1,
-            acquisition_score=1,
-            entropy=0,
-            n_readable=1,
-            n_distinct=1,
-            x=i,
-            y=-i,
-        )
-        for i, question in enumerate(questions)
-    )
-    Pick.objects.create(run=run, question=questions[1], rank=1, set_size=1, acquisition_score=1)
-
-    with django_assert_num_queries(1):
-        points = map_points(run)
-
-    assert [(point["uid"], point["rank"]) for point in points] == [
-        (questions[0].uid, None),
-        (questions[1].uid, 1),
-        (questions[3].uid, None),
-        (questions[6].uid, None),
-        (questions[9].uid, None),
-    ]
-    assert points[1]["text"] == questions[1].text
-
-
 def test_the_threshold_is_explained(run):
     words = threshold_in_words(run)
 
@@ -170,4 +131,4 @@ def test_a_run_without_a_report_shows_nothing_instead_of_failing(pool):
     run = factories.make_run(pool=pool)
 
     assert (threshold_in_words(run), coverage_check_in_words(run)) == ("", "")
-    assert (set_size_histogram(run), notices_of(run), comparison_of(run), not_picked(run)) == ([], [], [], [])
+    assert (notices_of(run), comparison_of(run), not_picked(run)) == ([], [], [])

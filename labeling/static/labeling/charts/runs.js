@@ -42,11 +42,11 @@
       const bar = ({ from, to, count }) => ({ value: [(from + to) / 2, count], words: `${plural(count, "right answer")} with a score from ${from} to ${to}`, itemStyle: { color: token(!qHat || (from + to) / 2 > Number(qHat) ? "--field-line" : "--accent"), borderRadius: [3, 3, 0, 0] } });
       return {
         grid: { left: 8, right: 16, top: 44, bottom: 24, containLabel: true },
-        xAxis: across("score of the right answer", { type: "value", min: bins[0]?.from ?? -1, max: beyond + width, axisLabel: { ...axisText(), hideOverlap: true, formatter: (value) => (value > 0.2 ? "" : `${Math.round(value * 100) / 100}`) } }),
+        xAxis: across("score of the right answer", { type: "value", min: bins[0]?.from ?? -1, max: beyond + width, axisLabel: { ...axisText(), hideOverlap: true, formatter: (value) => (value > 0.08 ? "" : `${Math.round(value * 100) / 100}`) } }),
         yAxis: up("calibration questions", { nameGap: 26 }),
         tooltip: { ...tooltip(), trigger: "item", formatter: ({ data: { words } }) => words },
         series: [{
-          type: "bar", barWidth: `${Math.max(2, 78 / (bins.length + 3))}%`,
+          type: "bar", barWidth: Math.max(3, Math.floor((0.8 * (figure.clientWidth - 60)) / (bins.length + 3))),
           data: [...bins.map(bar), ...never.map(({ count }) => ({ value: [beyond, count], words: `${plural(count, "right answer")} never given by the model`, itemStyle: { color: token("--danger"), borderRadius: [3, 3, 0, 0] }, label: { show: true, position: "top", formatter: "never given", ...axisText() } }))],
           markLine: qHat && marks([mark(qHat, "threshold")]),
         }],
@@ -60,7 +60,7 @@
       const of = (column) => data.map((row) => [row[0], row[column]]);
       const columns = heads(figure);
       const words = ([{ dataIndex }]) => [`alpha ${data[dataIndex][0]}`, ...columns.slice(1).map((name, i) => `${name.toLowerCase()}: ${rows(figure)[dataIndex][i + 1]}`)].join("\n");
-      const lines = [smallest && mark(smallest, "smallest", { colour: "--danger" }), alpha && mark(alpha, `alpha ${alpha}`)].filter(Boolean);
+      const lines = [smallest && mark(smallest, "smallest", { colour: "--danger", position: "start" }), alpha && mark(alpha, `alpha ${alpha}`)].filter(Boolean);
       const upper = { xAxisIndex: 0, yAxisIndex: 0, type: "line", showSymbol: false };
       return {
         grid: [{ left: 46, right: 20, top: 42, height: "46%" }, { left: 46, right: 20, bottom: 44, height: "22%" }],
@@ -102,7 +102,7 @@
         const sizes = [...new Set(others.map((point) => point.size))].sort((a, b) => a - b);
         const n = Math.min(6, sizes.length);
         const cuts = Array.from({ length: n }, (_, i) => sizes.slice(Math.floor((i * sizes.length) / n), Math.floor(((i + 1) * sizes.length) / n)));
-        groups = cuts.map((each, i) => ({ name: each.length > 1 ? `${each[0]}–${each.at(-1)}` : `${each[0]}`, color: tint(token("--accent"), n > 1 ? 0.22 + (0.78 * i) / (n - 1) : 0.6), symbol: "circle", data: others.filter((point) => each.includes(point.size)) }));
+        groups = cuts.map((each, i) => ({ name: each.length > 1 ? `${each[0]}–${each.at(-1)}` : `${each[0]}`, color: tint(token("--accent"), n > 1 ? 0.3 + (0.7 * i) / (n - 1) : 0.6), symbol: "circle", data: others.filter((point) => each.includes(point.size)) }));
       }
       const title = figure.dataset.colour === "cluster" ? "" : "Set size";
       return {
@@ -136,11 +136,10 @@
       const path = data.flatMap(({ cuts }, row) => cuts.map((at) => [at, row])).sort(([a], [b]) => a - b);
       const category = (gridIndex, more) => ({ type: "category", inverse: true, data: labels, gridIndex, axisTick: { show: false }, axisLine: { show: false }, splitLine: { show: true, ...line() }, splitArea: { show: false }, ...more });
       const said = (row) => `${data[row].answer}${data[row].answer === "unread" ? "" : data[row].member ? ", plausible" : ", not plausible"}`;
-      const right = nCuts ? "34%" : "100%";
       return {
         grid: [
-          { left: wide, top: 34, bottom: 44, width: nCuts ? `${narrow ? 48 : 58}%` : 0 },
-          { right: 34, top: 34, bottom: 44, left: nCuts ? (narrow ? "82%" : "72%") : wide },
+          { left: wide, top: 34, bottom: 44, width: nCuts ? `${narrow ? 42 : 58}%` : 0 },
+          { right: 34, top: 34, bottom: 44, left: nCuts ? (narrow ? "75%" : "72%") : wide },
         ],
         xAxis: [
           across("chain of thought kept, %", { type: "value", min: 0, max: nCuts || 1, gridIndex: 0, show: Boolean(nCuts), axisLabel: { ...axisText(), formatter: (value) => Math.round((100 * value) / nCuts) } }),
@@ -149,8 +148,8 @@
         yAxis: [category(0, { axisLabel: { ...axisText(), interval: 0, color: token("--ink") } }), category(1, { axisLabel: { show: !nCuts, ...axisText(), interval: 0, color: token("--ink") } })],
         tooltip: { ...tooltip(), trigger: "item", formatter: ({ data: point }) => point?.words ?? "" },
         series: [
-          { type: "line", step: "end", silent: true, showSymbol: false, data: path, lineStyle: { color: token("--field-line"), width: 1.5 }, xAxisIndex: 0, yAxisIndex: 0 },
-          { type: "scatter", symbolSize: narrow ? 8 : 12, xAxisIndex: 0, yAxisIndex: 0, data: path.map(([at, row]) => ({ value: [at, row], words: `cut ${at} of ${nCuts}, ${Math.round((100 * at) / nCuts)}% of the chain: ${said(row)}`, itemStyle: { color: tone(data[row]) } })) },
+          { type: "line", step: "end", silent: true, showSymbol: false, data: path, lineStyle: { color: token("--field-line"), width: 1.5 }, xAxisIndex: 0, yAxisIndex: 0, z: 1 },
+          { type: "scatter", symbolSize: narrow ? 8 : 12, z: 3, xAxisIndex: 0, yAxisIndex: 0, data: path.map(([at, row]) => ({ value: [at, row], words: `cut ${at} of ${nCuts}, ${Math.round((100 * at) / nCuts)}% of the chain: ${said(row)}`, itemStyle: { color: tone(data[row]), opacity: 1 } })) },
           { type: "bar", barMaxWidth: 16, xAxisIndex: 1, yAxisIndex: 1, data: data.map((row, i) => ({ value: [row.outcomes, i], words: `${said(i)}: ${plural(row.outcomes, "sampled answer")}, ${plural(row.probes, "cut")}, ${row.share} of all`, itemStyle: { color: tone(row), borderRadius: [0, 4, 4, 0] } })), label: { show: true, position: "right", ...axisText(), formatter: ({ value }) => value[0] || "" } },
         ],
       };
@@ -164,19 +163,26 @@
       const worst = Math.max(10, ...data.flatMap(({ at }) => at).filter((place) => !Number.isNaN(place)));
       const none = worst * 2; // where the other run has no place for it
       const groups = [["Both", "--gold-mark", "diamond", 15], [figure.dataset.first, "--series-1", "circle", 11], [figure.dataset.second, "--series-2", "triangle", 12]];
+      const taken = new Map(); // equal scores share a place: their marks are moved apart
+      const apart = (at) => {
+        const n = taken.get(String(at)) ?? 0;
+        taken.set(String(at), n + 1);
+        const turn = 2.4 * n;
+        return [at[0] * (1 + 0.055 * Math.sqrt(n) * Math.cos(turn)), at[1] * (1 + 0.1 * Math.sqrt(n) * Math.sin(turn))];
+      };
       const place = (value) => (Number.isNaN(value) ? "none" : value.toLocaleString());
       const scale = (name, more) => across(name, { type: "log", min: 0.8, max: none * 1.25, axisLabel: { ...axisText(), hideOverlap: true, formatter: (value) => (value < 1 || value > worst ? "" : value.toLocaleString()) }, splitLine: { show: true, ...line() }, ...more });
       return {
-        grid: { left: 12, right: 24, top: 12, bottom: 30, containLabel: true },
+        grid: { left: 62, right: 24, top: 12, bottom: 46 },
         xAxis: scale(firstName.toLowerCase()),
-        yAxis: scale(secondName.toLowerCase(), { nameGap: 44 }),
+        yAxis: scale(secondName.toLowerCase(), { nameGap: 42 }),
         tooltip: { ...tooltip(), trigger: "item", formatter: ({ data: { row } }) => (row ? `${firstName}: ${place(row.at[0])}\n${secondName}: ${place(row.at[1])}\n\n${row.question}` : "") },
         legend: { data: groups.map(([name]) => name) },
         series: [
           { type: "line", silent: true, showSymbol: false, data: [[1, 1], [none, none]], lineStyle: { color: token("--field-line"), type: "dashed", width: 1 }, z: 1 },
           ...groups.map(([name, colour, symbol, size]) => ({
-            name, type: "scatter", symbol, symbolSize: size, itemStyle: { color: token(colour), borderColor: token("--surface"), borderWidth: 1 },
-            data: data.filter((row) => row.by === name).map((row) => ({ value: row.at.map((value) => (Number.isNaN(value) ? none : value)), href: row.href, row })),
+            name, type: "scatter", symbol, symbolSize: size, itemStyle: { color: token(colour), borderColor: token("--surface"), borderWidth: 1, opacity: 1 },
+            data: data.filter((row) => row.by === name).map((row) => ({ value: apart(row.at.map((value) => (Number.isNaN(value) ? none : value))), href: row.href, row })),
           })),
         ],
       };

@@ -1,0 +1,112 @@
+"""The pictures of a finished run, as the tables they are drawn from: set sizes, threshold, coverage, map, scores."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import Count, F, OuterRef, Q, Subquery
+from django.db.models.functions import Left, Mod
+
+from labeling.models import Pick, QuestionScore, SelectionRun
+
+MAP_POINTS = 2000  # of a larger pool the map shows an even share, and the first that many of the picks
+
+
+@dataclass(frozen=True)
+class SizeLine:
+    """How many questions have a prediction set of one size, and how many of them were picked."""
+
+    size: int
+    n_questions: int
+    n_picked: int
+
+
+@dataclass(frozen=True)
+class PoolMap:
+    """The pool in two dimensions: ``points`` have x, y, question_id, uid, text (its beginning), set_size, cluster, and
+    rank (None where not picked). ``every``: of the questions that were not picked, each so-many-th is shown."""
+
+    points: list[dict[str, Any]]
+    n_questions: int
+    every: int
+    n_picks_left_out: int
+
+
+@dataclass(frozen=True)
+class CoverageLine:
+    """One alpha: in percent what it promises, what the check on halves of the calibration set covered, and between
+    which bounds that was to be expected; the threshold (None: infinite) and the mean size of the sets it gives."""
+
+    alpha: float
+    wanted: float
+    covered: float
+    low: float
+    high: float
+    q_hat: float | None
+    mean_set_size: float
+
+
+def set_sizes(run: SelectionRun) -> list[SizeLine]:
+    """From the smallest size to the largest, gaps filled with 0. One query."""
+    counts = {int(size): n for size, n in _report(run).get("set_size_histogram", {}).items()}
+    if not counts:
+        return []
+    picked = dict(run.picks.order_by().values_list("set_size").annotate(n=Count("pk")))
+    sizes = [*counts, *picked]
+    return [SizeLine(size, counts.get(size, 0), picked.get(size, 0)) for size in range(min(sizes), max(sizes) + 1)]
+
+
+def coverage_lines(run: SelectionRun) -> list[CoverageLine]:
+    """What other alphas would have given; empty where the run is not calibrated, too small to check, or older."""
+    return [
+        CoverageLine(
+            alpha=each["alpha"],
+            wanted=100 * (1 - each["alpha"]),
+            covered=100 * each["coverage"],
+            low=100 * each["band"][0],
+            high=100 * each["band"][1],
+            q_hat=each["q_hat"],
+            mean_set_size=each["mean_set_size"],
+        )
+        for each in (_report(run).get("curve") or {}).get("alphas", [])
+        if each["coverage"] is not None
+    ]
+
+
+def truth_scores(run: SelectionRun) -> list[dict[str, float]]:
+    """How many right answers of the calibration set score from where to where; the absent ones are not among them."""
+    return (_report(run).get("curve") or {}).get("scores", [])
+
+
+def pool_map(run: SelectionRun) -> PoolMap:
+    """The map, thinned by the database where the pool is large, never of its picks. Two queries."""
+    scores = QuestionScore.objects.filter(run=run, x__isnull=False)
+    n_questions = scores.count()
+    every = max(1, -(-n_questions // MAP_POINTS))
+    rank = Pick.objects.filter(run=run, question=OuterRef("question")).values("rank")
+    columns = ["x", "y", "set_size", "cluster", "rank", "question_id"]
+    points = list(
+        scores.annotate(rank=Subquery(rank), turn=Mod(F("id"), every))
+        .filter(Q(turn=0) | Q(rank__isnull=False))
+        .order_by("id")
+        .values(*columns, uid=F("question__uid"), text=Left("question__text", 120))
+    )
+    shown = [dict(point) for point in points if point["rank"] is None or point["rank"] <= MAP_POINTS]
+    return PoolMap(shown, n_questions=n_questions, every=every, n_picks_left_out=len(points) - len(shown))
+
+
+def score_rows(run: SelectionRun) -> Iterator[list[Any]]:
+    """A head, then what the run found of every question, for a file; in the order they came. One query, streamed."""
+    rank = Pick.objects.filter(run=run, question=OuterRef("question")).values("rank")
+    columns = ["rank", "question__uid", "question__text", "set_size", "acquisition_score", "entropy", "n_readable"]
+    columns += ["n_distinct", "cluster", "eligible", "ineligible_reason", "x", "y"]
+    yield [name.replace("question__uid", "id").replace("question__text", "question") for name in columns]
+    scores = QuestionScore.objects.filter(run=run).annotate(rank=Subquery(rank)).order_by("question_id")
+    for row in scores.values_list(*columns).iterator(chunk_size=2000):
+        yield list(row)
+
+
+def _report(run: SelectionRun) -> Mapping[str, Any]:
+    return run.report or {}
