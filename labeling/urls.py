@@ -8,6 +8,7 @@ from labeling.views import comparisons as comparison_views
 from labeling.views import curricula as curriculum_views
 from labeling.views import reveal as reveal_views
 from labeling.views import rounds as round_views
+from labeling.views import run_details
 from labeling.views import runs as run_views
 from labeling.views import variance as variance_views
 
@@ -22,6 +23,7 @@ pool_urls = [
     path("votes/", imports.votes_import, name="votes-import"),
     path("runs/", run_views.pool_runs, name="pool-runs"),
     path("runs/new/", run_views.run_new, name="run-new"),
+    path("runs/compare/", run_details.run_pair, name="run-pair"),
     path("comparisons/", comparison_views.pool_comparisons, name="pool-comparisons"),
     path("comparisons/new/", comparison_views.comparison_new, name="comparison-new"),
     path("budgets/new/", round_views.budget_new, name="budget-new"),
@@ -54,6 +56,8 @@ urlpatterns = [
     path("runs/<int:run_id>/progress/", run_views.run_progress, name="run-progress"),
     path("runs/<int:run_id>/cancel/", run_views.run_cancel, name="run-cancel"),
     path("runs/<int:run_id>/retry/", run_views.run_retry, name="run-retry"),
+    path("runs/<int:run_id>/scores.csv", run_details.run_scores, name="run-scores"),
+    path("runs/<int:run_id>/questions/<int:question_id>/", run_details.run_question, name="run-question"),
     path("runs/<int:run_id>/round/new/", round_views.round_new, name="round-new"),
     path("comparisons/<int:comparison_id>/", comparison_views.comparison, name="comparison"),
     path("comparisons/<int:comparison_id>/progress/", comparison_views.comparison_progress, name="comparison-progress"),

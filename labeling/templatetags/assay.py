@@ -5,6 +5,7 @@ from django.utils.safestring import SafeString
 
 from labeling.models import Pool, User
 from labeling.queries.rounds import QuestionState
+from labeling.queries.run_results import REASONS
 from labeling.rendering import render_answer, render_text
 
 register = template.Library()
@@ -102,6 +103,12 @@ def unlocalized(number: float) -> str:
 def manages_any(user: User) -> bool:
     """Whether the person manages some pool, which decides what the header offers."""
     return user.is_authenticated and Pool.objects.managed_by(user).exists()
+
+
+@register.filter
+def ineligible_words(reason: str) -> str:
+    """Why a question could not be picked, in words."""
+    return REASONS.get(reason, reason)
 
 
 @register.filter

@@ -17,7 +17,7 @@ PAGES = [
     name
     for name, (_, methods) in ADDRESSES.items()
     if "GET" in methods
-    and name not in {"export-file", "run-progress", "comparison-progress", "comparison-json"}
+    and name not in {"export-file", "run-progress", "run-scores", "comparison-progress", "comparison-json"}
 ]
 
 
