@@ -10,6 +10,7 @@ from labeling.actions import claiming
 from labeling.actions.answers import check_answer, check_note, check_reason
 from labeling.actions.claiming import extend_lease, release_slot, skip_slot
 from labeling.actions.drafts import save_draft
+from labeling.actions.practice import check_practised, next_practice
 from labeling.actions.settling import settle_slot
 from labeling.audit import record_event
 from labeling.errors import Conflict, LabelingError
@@ -29,9 +30,15 @@ __all__ = [
 def claim_slot(*, user: User, round: Round | None = None, pool: Pool | None = None) -> Slot | None:
     """Return the next question for the annotator, in a round or in any live round of a pool; None if there is none.
 
-    Somebody who holds one gets the same again. ``queries.rounds.empty_queue`` says why there is none.
+    Somebody who holds one gets the same again. ``queries.rounds.empty_queue`` says why there is none. Raises Conflict
+    practice_due where the round begins with practice that the person has not done; of a pool, such rounds are left out.
     """
     rounds, pool = claiming.rounds_of(round=round, pool=pool)
+    if round is not None:
+        check_practised(round=round, user=user)
+    else:
+        begins = [each for each in rounds.filter(n_practice__gt=0) if next_practice(round=each, user=user)]
+        rounds = rounds.exclude(pk__in=[each.pk for each in begins]) if begins else rounds
     return claiming.claim(rounds=rounds, pool=pool, purpose=Slot.Purpose.LABEL, user=user)
 
 
