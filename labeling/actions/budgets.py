@@ -38,6 +38,11 @@ def add_units(*, budget: Budget, units: int, by: User | None, granted_before: in
     ``granted_before``: the size the caller saw; Conflict if it has changed, so that a form sent twice adds once.
     """
     policies.check_can_manage(budget.pool, by)
+    if budget.purpose != Budget.Purpose.LABELS:
+        raise Conflict(
+            f"{budget} has exactly the units of its round's checks, and pays for nothing else.",
+            code="budget_for_checks",
+        )
     check_units(units)
     with transaction.atomic():
         Budget.objects.select_for_update(no_key=True).get(pk=budget.pk)

@@ -100,6 +100,15 @@ def usable_items(calibration_set: CalibrationSet, asked: set[str]) -> list[Calib
     return [item for item in calibration_set.items.defer("metadata") if item.fingerprint not in asked]
 
 
+def parts_of(calibration_set: CalibrationSet | None) -> tuple[int, int]:
+    """Return how many questions of a set are for checks, and how many for practice."""
+    if calibration_set is None:
+        return 0, 0
+    found = set(calibration_set.items.values_list("fingerprint", flat=True))
+    n_practice = sum(is_for_practice(fingerprint) for fingerprint in found)
+    return len(found) - n_practice, n_practice
+
+
 def seed_of(round: Round) -> str:
     """Return what the round's checks and practice are drawn by."""
     return f"{round.run.config.get('seed', 0)}:{round.pk}"

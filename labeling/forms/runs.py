@@ -7,8 +7,9 @@ from django import forms
 from django.db.models import Q, QuerySet
 
 from labeling.actions.budgets import MOST_UNITS
+from labeling.actions.checks import parts_of
 from labeling.actions.policy_models import MOST_TOKENS
-from labeling.actions.rounds import MOST_OVERLAP
+from labeling.actions.rounds import MOST_CHECKS_PER_ANSWER, MOST_OVERLAP, MOST_PRACTICE
 from labeling.actions.runs import MOST_ANSWERS, MOST_QUESTIONS
 from labeling.engine.selection import MOST_SEED, StrategyCard
 from labeling.models import Budget, CalibrationSet, PolicyModel, Pool, Round, SelectionRun
@@ -250,9 +251,48 @@ class RoundForm(forms.Form):
         help_text="From 0 to 1. On these questions nothing is shown afterwards either.",
     )
 
+    calibration_set = forms.ModelChoiceField(
+        label="Checks and practice come from",
+        queryset=CalibrationSet.objects.none(),
+        required=False,
+        empty_label="No calibration set",
+        help_text="Questions with known answers. A part of it is kept for practice, the others are for checks.",
+    )
+    check_rate = forms.FloatField(
+        label="Checks for each answer",
+        required=False,
+        min_value=0,
+        max_value=MOST_CHECKS_PER_ANSWER,
+        help_text="0.1 is one question with a known answer, unmarked, for every ten answers; 0 is none. Checks have "
+        "units of their own and show how often each person is right.",
+    )
+    n_practice = forms.IntegerField(
+        label="Practice questions",
+        required=False,
+        min_value=0,
+        max_value=MOST_PRACTICE,
+        help_text="Before a person’s first question, each followed by the right answer. 0 is none; they cost nothing.",
+    )
+    practice_may_be_skipped = forms.BooleanField(label="Practice may be skipped", required=False)
+
     def __init__(self, *args: Any, run: SelectionRun, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        cast(forms.ModelChoiceField, self.fields["budget"]).queryset = Budget.objects.filter(pool=run.pool)
+        cast(forms.ModelChoiceField, self.fields["budget"]).queryset = Budget.objects.for_labels().filter(pool=run.pool)
+        usable = CalibrationSet.objects.filter(Q(pool=run.pool) | Q(pool=None))
+        cast(forms.ModelChoiceField, self.fields["calibration_set"]).queryset = usable
+        n_checks, n_practice = parts_of(run.calibration_set)
+        self.initial = {
+            "calibration_set": run.calibration_set_id,
+            "check_rate": 0.1 if n_checks else 0,
+            "n_practice": min(2, n_practice),
+            **self.initial,
+        }
+
+    def clean_check_rate(self) -> float:
+        return float(self.cleaned_data["check_rate"] or 0)
+
+    def clean_n_practice(self) -> int:
+        return int(self.cleaned_data["n_practice"] or 0)
 
 
 class RoundStatusForm(forms.Form):

@@ -93,8 +93,8 @@ def pool_counts(*, pool: Pool) -> PoolCounts:
 
 
 def budgets_of(*, pool: Pool) -> list[BudgetRow]:
-    """Return the pool's budgets, newest first."""
-    return _budget_rows(Budget.objects.filter(pool=pool).order_by("-created_at", "-id"))
+    """Return the budgets that pay for the pool's labels, newest first; what checks take is told by their round."""
+    return _budget_rows(Budget.objects.for_labels().filter(pool=pool).order_by("-created_at", "-id"))
 
 
 def budget_row(*, budget: Budget) -> BudgetRow:
