@@ -174,7 +174,7 @@ def make_held_slot(*, round: Round, user: User, slot: Slot | None = None, lapsed
     slot.state, slot.holder, slot.claimed_at = Slot.State.LEASED, user, now
     slot.lease_until = now + timedelta(minutes=-1 if lapsed else 30)
     slot.save()
-    Draft.objects.get_or_create(round=round, question=slot.question, author=user)
+    Draft.objects.get_or_create(round=round, author=user, **slot.asked_ids)
     return slot
 
 

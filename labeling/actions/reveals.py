@@ -48,25 +48,12 @@ def answers_shown_first(slot: Slot) -> list[str]:
     """Return the model's answers that stand beside the slot's question from the start; [] in every other round."""
     if slot.round.blindness != Round.Blindness.SHOWN_FIRST:
         return []
-    return shuffled(stored_model_answers(slot.round.run, _asked(slot)), slot)
-
-
-def _asked(slot: Slot) -> Question | CalibrationItem:
-    return getattr(slot, "asked", None) or slot.question
+    return shuffled(stored_model_answers(slot.round.run, slot.asked), slot)
 
 
 def shuffled(answers: list[str], slot: Slot) -> list[str]:
     """Return the answers in an order that says nothing of them, always the same for one slot."""
     return sorted(answers, key=lambda answer: hashlib.sha256(f"{slot.pk}:{answer}".encode()).digest())
-
-
-def is_control(round: Round, asked: Question | CalibrationItem) -> bool:
-    """Whether the question stays blind, so that there is something to compare the others with.
-
-    Decided by a hash of the run's seed and the question's uid: the same for everybody, and at every time.
-    """
-    drawn = hashlib.sha256(f"control:{round.run.config.get('seed', 0)}:{asked.uid}".encode()).digest()
-    return int.from_bytes(drawn[:8], "big") < round.control_share * 2**64
 
 
 def reveal_after(annotation: Annotation) -> Reveal | None:
@@ -76,7 +63,7 @@ def reveal_after(annotation: Annotation) -> Reveal | None:
     and where there is nothing to show. Again it gives the reveal there is. Not to be called inside a transaction.
     """
     slot = annotation.slot
-    round, asked = slot.round, _asked(slot)
+    round, asked = slot.round, slot.asked
     if found := Reveal.objects.filter(annotation=annotation).first():
         return found
     if (
@@ -84,7 +71,7 @@ def reveal_after(annotation: Annotation) -> Reveal | None:
         or annotation.surplus
         or not annotation.answer
         or annotation.origin != Annotation.Origin.FIRST
-        or is_control(round, asked)
+        or round.is_control(asked.uid)
     ):
         return None
     answers = shuffled(stored_model_answers(round.run, asked), slot)
@@ -155,7 +142,7 @@ def _switch(reveal: Reveal, annotation: Annotation, chosen: int | None) -> Revea
     slot = annotation.slot
     if chosen is None:
         known = [reveal.annotation.answer, *reveal.answers]
-        kind, policy = _asked(slot).answer_kind, policy_of(slot.pool)
+        kind, policy = slot.asked.answer_kind, policy_of(slot.pool)
         position = engine.position_among(annotation.answer, known, kind=kind, policy=policy)
         if position == 0:
             return RevealDecision(reveal=reveal, outcome=Outcome.SAME, annotation=annotation, chosen=reveal.own)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
+from django.db.models import QuerySet
+
 from labeling.engine.answers import AnswerPolicy, answer_clusters, policy_of, read_as
 from labeling.engine.errors import translated_errors
 from labeling.engine.evidence import stored_votes
@@ -48,10 +50,10 @@ def position_among(answer: str, shown: Sequence[str], *, kind: str, policy: Answ
     return classes.index(first) if first in classes else None
 
 
-def with_stored_answers(run: SelectionRun, fingerprints: Sequence[str]) -> set[str]:
+def with_stored_answers(run: SelectionRun, questions: QuerySet[Question]) -> set[str]:
     """Return the fingerprints of those questions for which the run has answers of a model. One query."""
     model = RecordedVotes if run.policy_model_id is None else StoredCompletion
     rows = model.objects.filter(
-        generation_fingerprint=run.generation_fingerprint, question_fingerprint__in=fingerprints
+        generation_fingerprint=run.generation_fingerprint, question_fingerprint__in=questions.values("fingerprint")
     )
     return set(rows.values_list("question_fingerprint", flat=True).distinct())

@@ -1,5 +1,6 @@
 """Budgets and rounds of labeling: a slot is one human answer, and takes one unit of a budget."""
 
+import hashlib
 import uuid
 from datetime import datetime
 from typing import Any, ClassVar
@@ -156,6 +157,14 @@ class Round(models.Model):
     def pool(self) -> Any:
         """The pool whose questions are being labeled."""
         return self.run.pool
+
+    def is_control(self, uid: str) -> bool:
+        """Whether a question stays blind, so that there is something to compare the others with.
+
+        Decided by a hash of the run's seed and the question's uid: the same for everybody, and at every time.
+        """
+        drawn = hashlib.sha256(f"control:{self.run.config.get('seed', 0)}:{uid}".encode()).digest()
+        return int.from_bytes(drawn[:8], "big") < self.control_share * 2**64
 
 
 ONE_IS_ASKED = Q(question__isnull=True, calibration_item__isnull=False) | Q(

@@ -90,7 +90,7 @@ def _decide(request: HtmxHttpRequest, found: Reveal, form: RevealForm) -> None:
 def _page(
     request: HtmxHttpRequest, slot: Slot, found: Reveal, form: RevealForm, *, status: int = 200, **more: Any
 ) -> HttpResponse:
-    question, first = slot.question, found.annotation
+    question, first = slot.asked, found.annotation
     decision = decision_of(found)
     standing: Annotation | None = standing_answer(slot, request.user)
     context = {

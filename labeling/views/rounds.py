@@ -14,6 +14,7 @@ from labeling.queries.agreement import agreement_in_words
 from labeling.queries.own_answers import n_answered
 from labeling.queries.pools import budgets_of
 from labeling.queries.queue import empty_queue, recent_annotations
+from labeling.queries.reveals import n_with_model_answers, reveal_summary
 from labeling.queries.rounds import round_progress
 from labeling.views.access import managed_budget, managed_pool, managed_run, round_or_404
 from labeling.views.respond import HtmxHttpRequest, redirect, render_page, say
@@ -71,6 +72,7 @@ def round_new(request: HtmxHttpRequest, run_id: int) -> HttpResponse:
         for overlap in (1, 2, 3)
     ]
     context = {"pool": run.pool, "run": run, "form": form, "n_picks": n_picks, "budgets": budgets, "costs": costs}
+    context["n_with_answers"] = n_with_model_answers(run)
     return render(request, "labeling/round_new.html", context, status=422 if form.errors else 200)
 
 
@@ -95,6 +97,7 @@ def round_page(request: HtmxHttpRequest, round_id: int) -> HttpResponse:
     if context["can_manage"]:
         context["progress"] = progress = round_progress(round=round)
         context["agreement"] = agreement_in_words(progress)
+        context["reveals"] = reveal_summary(round=round)
         return render_page(request, "labeling/round.html", "progress", context)
     context |= {"n_mine": n_answered(round, user), "recent": recent_annotations(user=user, pool=pool)}
     return render(request, "labeling/round_queue.html", context)

@@ -7,7 +7,6 @@ import pytest
 from labeling.actions.annotation import claim_slot, mark_unanswerable, submit_annotation
 from labeling.actions.reveals import (
     change_answer,
-    is_control,
     keep_answer,
     reveal_after,
     shuffled,
@@ -18,7 +17,16 @@ from labeling.actions.rounds import close_round
 from labeling.engine.answers import policy_of
 from labeling.engine.model_answers import MOST_SHOWN, representatives
 from labeling.errors import Conflict, LabelingError
-from labeling.models import Annotation, GoldAnswer, ModelAnswers, RecordedVotes, Reveal, RevealDecision, Round, Slot
+from labeling.models import (
+    Annotation,
+    GoldAnswer,
+    ModelAnswers,
+    RecordedVotes,
+    Reveal,
+    RevealDecision,
+    Round,
+    Slot,
+)
 from tests import factories
 
 VOTES = {"probe_answers": ["12", "0.5", ""], "outcome_answers": [r"\frac{1}{2}", "1/2", "1/2", "7", "no idea at all"]}
@@ -133,11 +141,11 @@ def test_about_a_tenth_of_the_questions_are_controls_the_same_for_every_round_of
     questions = [pick.question for pick in run.picks.all()]
     first, again, other = Round(run=run), Round(run=run), Round(run=factories.make_run(pool=pool, config={"seed": 4}))
 
-    controls = [is_control(first, each) for each in questions]
+    controls = [first.is_control(each.uid) for each in questions]
 
     assert 20 <= sum(controls) <= 60
-    assert controls == [is_control(again, each) for each in questions]
-    assert controls != [is_control(other, each) for each in questions]
+    assert controls == [again.is_control(each.uid) for each in questions]
+    assert controls != [other.is_control(each.uid) for each in questions]
 
 
 def test_keeping_is_recorded_once_and_changes_no_answer(reveal, annotator):

@@ -48,8 +48,9 @@ def test_a_round_is_opened_or_refused_with_what_is_missing(pool, manager, login)
     run, budget = factories.make_run(pool=pool, n_picks=4), factories.make_budget(pool=pool, units=10)
     client, url = login(manager), reverse("round-new", args=[run.pk])
 
-    refused = client.post(url, {"budget": budget.pk, "overlap": 3})
-    opened = client.post(url, {"budget": budget.pk, "overlap": 2})
+    given = {"budget": budget.pk, "blindness": "reveal_after", "control_share": 0.1}
+    refused = client.post(url, {**given, "overlap": 3})
+    opened = client.post(url, {**given, "overlap": 2})
 
     assert refused.status_code == 422
     assert "2 too few" in refused.content.decode()
@@ -59,7 +60,7 @@ def test_a_round_is_opened_or_refused_with_what_is_missing(pool, manager, login)
 def test_another_pools_budget_cannot_pay(pool, manager, login):
     run, elsewhere = factories.make_run(pool=pool, n_picks=1), factories.make_budget(units=10)
 
-    response = login(manager).post(reverse("round-new", args=[run.pk]), {"budget": elsewhere.pk, "overlap": 1})
+    response = login(manager).post(reverse("round-new", args=[run.pk]), {"budget": elsewhere.pk, "overlap": 1, "blindness": "blind", "control_share": 0})
 
     assert response.status_code == 422
     assert not Round.objects.exists()
