@@ -60,9 +60,13 @@ def submit_annotation(
     trainer's grader can read; Conflict already_answered for another answer to the same question, and key_used for a key
     of another question. What was typed is then kept as the draft.
     """
-    if earlier := _earlier(slot, by, idempotency_key, answer=answer.strip(), note=note):
-        return earlier
-    read = check_answer(slot.asked, slot.pool, answer, confirm_unreadable=confirm_unreadable)
+    check_is_asked(slot)
+    try:
+        read = check_answer(slot.asked, slot.pool, answer, confirm_unreadable=confirm_unreadable)
+    except LabelingError:
+        if earlier := _earlier(slot, by, idempotency_key, answer=answer.strip(), note=note):
+            return earlier
+        raise
     return _record(
         slot,
         Annotation(
@@ -104,13 +108,18 @@ def mark_unanswerable(
     )
 
 
+def check_is_asked(slot: Slot) -> None:
+    """Refuse to answer what is there to be decided."""
+    if slot.is_adjudication:
+        raise LabelingError("This is a disagreement to decide, not a question to answer.", code="slot_is_adjudication")
+
+
 def _earlier(
     slot: Slot, by: User, idempotency_key: UUID, *, answer: str = "", reason: str = "", note: str = ""
 ) -> Annotation | None:
     """Return what was submitted under the key before, settled; refuse who may not annotate."""
     policies.check_can_annotate(slot.pool, by)
-    if slot.is_adjudication:
-        raise LabelingError("This is a disagreement to decide, not a question to answer.", code="slot_is_adjudication")
+    check_is_asked(slot)
     with claiming.typed_kept(slot, by, {"answer": answer, "note": note}):
         earlier = _given(slot, by, idempotency_key, said=(answer, reason))
     if earlier is not None and not earlier.surplus:
@@ -138,7 +147,8 @@ def _given(slot: Slot, by: User, idempotency_key: UUID, *, said: tuple[str, str]
 
 def standing_answer(slot: Slot, by: User) -> Annotation | None:
     """Return what the person says of the slot's question now; None if nothing, or if they took it back."""
-    return Annotation.objects.standing().about(slot).filter(annotator=by).select_related("slot").first()
+    found: Annotation | None = Annotation.objects.standing_of(slot, by)
+    return found
 
 
 def _record(slot: Slot, annotation: Annotation) -> Annotation:

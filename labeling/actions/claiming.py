@@ -1,12 +1,13 @@
 """Taking a question from the queue, keeping it, and giving it back."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime, timedelta
+from typing import Any
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import QuerySet
+from django.db.models import CharField, DateTimeField, QuerySet
 from django.utils import timezone
 
 from labeling import policies
@@ -14,7 +15,7 @@ from labeling.actions.checks import due_check
 from labeling.audit import record_event
 from labeling.errors import Conflict, NotAllowed
 from labeling.models import Annotation, Draft, Pool, Round, Skip, Slot, User
-from labeling.models.rounds import SlotQuerySet
+from labeling.prepared import Parameter, Prepared
 
 MOST_LOST_RACES = 1000
 
@@ -34,39 +35,70 @@ def claim(*, rounds: QuerySet[Round], pool: Pool, purpose: Slot.Purpose, user: U
     One conditional UPDATE decides who gets a slot: of several people who try, exactly one finds it still free. None is
     exact: at that moment there was no slot for the user.
     """
-    slots = Slot.objects.filter(round__in=rounds, round__run__pool=pool)
-    if purpose == Slot.Purpose.LABEL:  # a check comes in place of a question, and looks like one
-        slots = slots.exclude(purpose=Slot.Purpose.ADJUDICATION)
-    else:
-        slots = slots.filter(purpose=purpose)
-    pk = _claim(slots, pool, purpose, user)
+    pk = _claim(rounds.filter(run__pool=pool), pool, purpose, user)
     return None if pk is None else _loaded(pk)
 
 
 @transaction.atomic
-def _claim(slots: SlotQuerySet, pool: Pool, purpose: Slot.Purpose, user: User) -> int | None:
+def _claim(rounds: QuerySet[Round], pool: Pool, purpose: Slot.Purpose, user: User) -> int | None:
     lock_person(user)  # as remove_member does: a role is not taken away between the check and the claim
     policies.check_can_work(pool, user, purpose)
     now = timezone.now()
-    for held in slots.held_by(user).order_by("-claimed_at"):
-        if Slot.objects.held_by(user).filter(pk=held.pk).update(lease_until=lease_end(now)):
-            return held.pk
-    free = slots.filter(purpose=purpose, round__status=Round.Status.LIVE).open_at(now).unseen_by(user)
-    free = free.order_by("priority", "id")
+    open_rounds = {round.pk: round for round in rounds.exclude(status=Round.Status.CLOSED)}
+    if held := _held(user, open_rounds, purpose, now):
+        return held
+    live = [pk for pk, round in open_rounds.items() if round.status == Round.Status.LIVE]
     for _ in range(MOST_LOST_RACES):
-        slot = free.select_related("round__run__pool").first()
+        slot = _first_free(live, purpose, user, now)
         if slot is None:
             return None
-        if purpose == Slot.Purpose.LABEL:
-            slot = due_check(slot.round, user, now) or slot
+        if purpose == Slot.Purpose.LABEL:  # a check comes in place of a question, and looks like one
+            slot = due_check(open_rounds[slot.round_id], user, now) or slot
         won = Slot.objects.open_at(now).filter(pk=slot.pk)
         if won.update(state=Slot.State.LEASED, holder=user, lease_until=lease_end(now), claimed_at=now):
             Draft.objects.bulk_create(
                 [Draft(round_id=slot.round_id, author=user, **slot.asked_ids)], ignore_conflicts=True
             )
-            record_event("slot.claimed", target=slot, by=user, pool=slot.pool, lost_by=slot.holder_id)
+            record_event("slot.claimed", target=slot, by=user, pool=pool, lost_by=slot.holder_id)
             return slot.pk
     raise Conflict("Too many people are asking at once. Try again in a moment.", code="queue_busy")
+
+
+def _held(user: User, open_rounds: Mapping[int, Round], purpose: Slot.Purpose, now: datetime) -> int | None:
+    """Return the slot that the user holds, theirs for another full period."""
+    is_adjudication = purpose == Slot.Purpose.ADJUDICATION
+    for held in Slot.objects.held_by(user).order_by("-claimed_at"):
+        if held.round_id not in open_rounds or held.is_adjudication != is_adjudication:
+            continue
+        if Slot.objects.held_by(user).filter(pk=held.pk).update(lease_until=lease_end(now)):
+            return held.pk
+    return None
+
+
+def _free(**state: Any) -> Prepared:
+    """The first slot of a round, in the queue's order, that is free in this way and that the user may have."""
+    return Prepared(
+        lambda: (
+            Slot.objects.filter(round=Parameter("round"), purpose=Parameter("purpose", CharField()), **state)
+            .unseen_by(Parameter("user"))
+            .order_by("priority", "id")
+            .values_list("priority", "pk")[:1]
+        )
+    )
+
+
+_OPEN = _free(state=Slot.State.OPEN)
+_LAPSED = _free(state=Slot.State.LEASED, lease_until__lte=Parameter("now", DateTimeField()))
+
+
+def _first_free(rounds: Iterable[int], purpose: Slot.Purpose, user: User, now: datetime) -> Slot | None:
+    """Return the first slot of the rounds that the user may claim.
+
+    Open slots and those whose time has run out are asked for apart, so that each comes out of the index in order.
+    """
+    asked = {"purpose": purpose.value, "user": user.pk, "now": now}
+    found = [row for round in rounds for ways in (_OPEN, _LAPSED) for row in ways.rows(round=round, **asked)]
+    return Slot.objects.get(pk=min(found)[1]) if found else None
 
 
 def lock_person(user: User) -> None:

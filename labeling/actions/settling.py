@@ -34,8 +34,11 @@ def settle_slot(slot: Slot) -> None:
 
 def settle_question(*, round: Round, question: Question) -> None:
     """Write down what the answers to a question come to, once all are in; again, or too early, it changes nothing."""
+    done = Slot.objects.filter(round=round, question=question, purpose=Slot.Purpose.LABEL, state=Slot.State.DONE)
+    if done.count() < round.overlap or _is_settled(round, question):
+        return
     annotations = counted_annotations(round, question)
-    if len(annotations) < round.overlap or _is_settled(round, question):
+    if len(annotations) < round.overlap:
         return
     outcome = _outcome(round, question, annotations)
     with transaction.atomic():

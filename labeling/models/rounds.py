@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from django.conf import settings
 from django.db import models
-from django.db.models import Exists, OuterRef, Q, UniqueConstraint
+from django.db.models import Exists, ExpressionWrapper, F, OuterRef, Q, UniqueConstraint
 
 from labeling.models.people import Role
 from labeling.models.records import AppendOnly, AppendOnlyQuerySet
@@ -172,6 +172,11 @@ ONE_IS_ASKED = Q(question__isnull=True, calibration_item__isnull=False) | Q(
 )
 
 
+def _not_by_index(person: str) -> Any:
+    """A person's column, written so that a database does not go through everything that person ever did."""
+    return ExpressionWrapper(F(person) + 0, output_field=models.BigIntegerField())
+
+
 class AboutQuerySet(models.QuerySet[Any]):
     """Rows that hang on a round and on what is asked there: a question, or a calibration item as a check."""
 
@@ -194,13 +199,19 @@ class SlotQuerySet(models.QuerySet["Slot"]):
         return self.filter(Exists(Draft.objects.filter(same, author=user, round=OuterRef("round"))))
 
     def unseen_by(self, user: Any) -> "SlotQuerySet":
-        """Slots whose question the user has neither answered (counted or not), nor holds, nor skipped in the round."""
-        asking = {"question__isnull": False}  # NOT IN a list that holds a NULL is never true
-        mine = Annotation.objects.standing().filter(annotator=user, slot__question__isnull=False)
-        answered = mine.values("slot__question")
-        held = Slot.objects.filter(holder=user, **asking).exclude(state=Slot.State.VOID).values("question")
-        skipped = Skip.objects.filter(user=user, round=OuterRef("round"), question=OuterRef("question"))
-        return self.filter(~Q(question__in=answered), ~Q(question__in=held), ~Exists(skipped))
+        """Slots whose question the user has neither answered (counted or not), nor holds, nor skipped in the round.
+
+        Asked of one question at a time, by the slots of that question: the queue must not slow down with how much
+        somebody has answered, or with how large the pool is.
+        """
+        person = getattr(user, "pk", user)
+        asked = {"question": OuterRef("question")}
+        answers = Annotation.objects.alias(by=_not_by_index("annotator")).filter(by=person, withdrawal=None)
+        held = Slot.objects.alias(by=_not_by_index("holder")).filter(by=person, **asked).exclude(state=Slot.State.VOID)
+        skipped = Skip.objects.filter(user=user, round=OuterRef("round"), **asked)
+        return self.filter(
+            ~Exists(answers.filter(slot__question=OuterRef("question"))), ~Exists(held), ~Exists(skipped)
+        )
 
     def checks_unseen_by(self, user: Any) -> "SlotQuerySet":
         """Checks that ask nothing the user has ever been shown: as a check, in practice, or as a question."""
@@ -248,7 +259,7 @@ class Slot(models.Model):
 
     class Meta:
         ordering = ["priority", "id"]
-        indexes = [models.Index(fields=["round", "state", "priority"])]
+        indexes = [models.Index(fields=["round", "purpose", "state", "priority", "id"], name="slot_queue")]
         constraints = [
             UniqueConstraint(fields=["unit"], condition=~Q(state="void"), name="unit_spent_once"),
             UniqueConstraint(
@@ -385,6 +396,14 @@ class AnnotationQuerySet(AppendOnlyQuerySet):
         """What anybody said to what the slot asks in its round."""
         asked = {f"slot__{name}": value for name, value in slot.asked_ids.items()}
         return self.filter(slot__round=slot.round_id, **asked)
+
+    def standing_of(self, slot: Slot, user: Any) -> "Annotation | None":
+        """What the person says now of what the slot asks in its round; the first where they said it of two slots."""
+        standing: dict[int, Annotation] = {}
+        for annotation in self.about(slot).select_related("slot", "withdrawal").order_by("version"):
+            if annotation.annotator_id == user.pk and not hasattr(annotation, "withdrawal"):
+                standing[annotation.slot_id] = annotation
+        return min(standing.values(), key=lambda annotation: annotation.pk, default=None)
 
     def standing(self) -> "AnnotationQuerySet":
         """What each person says of each slot now: their latest version that they have not withdrawn, late or not."""

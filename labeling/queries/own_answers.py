@@ -9,8 +9,8 @@ State = Literal["held", "lost", "answered", "given_back"]
 
 def own_annotation(slot: Slot, user: User) -> Annotation | None:
     """Return the person's answer to the slot's question in its round."""
-    mine = Annotation.objects.standing().filter(annotator=user)
-    return mine.about(slot).first()
+    found: Annotation | None = Annotation.objects.standing_of(slot, user)
+    return found
 
 
 def state_for(slot: Slot, user: User) -> State:
