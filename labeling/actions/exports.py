@@ -10,7 +10,7 @@ from typing import Any
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import Count, Q
+from django.db.models import Count, Exists, OuterRef, Q
 
 from labeling import policies
 from labeling.audit import record_event
@@ -27,9 +27,11 @@ from labeling.models import (
     Export,
     GenerationSettings,
     GoldAnswer,
+    ModelAnswers,
     Pick,
     Pool,
     Question,
+    Round,
     SelectionRun,
     User,
 )
@@ -181,7 +183,19 @@ def _canonical_rows(pool: Pool) -> list[CanonicalRow]:
             n_annotations=Count(
                 "question__slots__annotations",
                 filter=Q(question__slots__annotations__in=Annotation.objects.counting().exclude(answer="")),
-            )
+            ),
+            was_shown=Exists(
+                ModelAnswers.objects.filter(
+                    run=OuterRef("round__run"), question_fingerprint=OuterRef("question__fingerprint")
+                )
+            ),
+            was_changed=Exists(
+                Annotation.objects.counting().filter(
+                    slot__round=OuterRef("round"),
+                    slot__question=OuterRef("question"),
+                    origin=Annotation.Origin.AFTER_REVEAL,
+                )
+            ),
         )
         .order_by("question__uid")
     )
@@ -205,10 +219,18 @@ def _canonical_rows(pool: Pool) -> list[CanonicalRow]:
                 pass_rate=rates.get(gold.question.uid),
                 n_annotations=gold.n_annotations,
                 adjudicated=gold.source == GoldAnswer.Source.ADJUDICATION,
+                blindness=_blindness(gold),
             ),
         )
         for gold in golds
     ]
+
+
+def _blindness(gold: Any) -> str:
+    """What the people behind a gold answer had seen of the model's answers when they gave theirs."""
+    if gold.round.blindness == Round.Blindness.SHOWN_FIRST and gold.was_shown:
+        return "shown_first"
+    return "after_reveal" if gold.was_changed else "blind"
 
 
 def _runs_of(snapshot: DatasetSnapshot) -> list[SelectionRun]:

@@ -36,6 +36,9 @@ class Provenance:
     pass_rate: float | None = None  # share of the model's readable rollouts that gave the gold answer
     n_annotations: int = 0
     adjudicated: bool = False
+    # blind: people answered without the model's answers; after_reveal: somebody changed theirs once they had seen them;
+    # shown_first: they stood beside the question from the start; "": not known
+    blindness: str = ""
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ COLUMNS: Mapping[str, str] = {
     "answer_kind": "string",
     "choices": "list of strings",
     "metadata": "object",
-    "provenance": "object: set_size, pass_rate, n_annotations, adjudicated",
+    "provenance": "object: set_size, pass_rate, n_annotations, adjudicated, blindness",
 }
 USAGE = "One JSON object a line; rewards.py grades a completion against answer."
 LINE_BREAKS = re.compile("[\u0085\u2028\u2029]")  # which some readers take for the end of a line

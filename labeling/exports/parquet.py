@@ -16,6 +16,7 @@ PROVENANCE = (  # the fields of contract.Provenance
     pa.field("pass_rate", pa.float64()),
     pa.field("n_annotations", pa.int64()),
     pa.field("adjudicated", pa.bool_()),
+    pa.field("blindness", pa.string()),
 )
 
 

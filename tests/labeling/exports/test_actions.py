@@ -18,6 +18,7 @@ from labeling.models import (
     Export,
     GenerationSettings,
     GoldAnswer,
+    ModelAnswers,
     Pool,
     RecordedVotes,
     SelectionRun,
@@ -224,3 +225,38 @@ def test_the_command_writes_files_or_says_why_not(
         call_command("export", "--pool", pool.name, "--format", "trl", "--out", str(tmp_path / "file" / "folder"))
     with pytest.raises(CommandError, match="no pool named"):
         call_command("export", "--pool", "Nothing", "--format", "trl", "--out", str(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("blindness", "origin", "has_answers", "said"),
+    [
+        ("blind", "first", True, "blind"),
+        ("reveal_after", "first", True, "blind"),
+        ("reveal_after", "after_reveal", True, "after_reveal"),
+        ("shown_first", "first", True, "shown_first"),
+        ("shown_first", "first", False, "blind"),  # there was nothing to show
+    ],
+)
+def test_every_row_says_what_people_had_seen_of_the_models_answers(
+    pool: Pool, annotator: User, tmp_path: Path, blindness: str, origin: str, has_answers: bool, said: str
+) -> None:
+    round = factories.make_round(pool=pool, blindness=blindness)
+    slot = factories.make_held_slot(round=round, user=annotator)
+    slot.annotations.create(annotator=annotator, answer="7", origin=origin)
+    Slot.objects.filter(pk=slot.pk).update(state=Slot.State.DONE, lease_until=None)
+    if has_answers:
+        ModelAnswers.objects.create(run=round.run, question_fingerprint=slot.question.fingerprint, answers=["7", "8"])
+    GoldAnswer.objects.create(question=slot.question, round=round, answer="7", source=GoldAnswer.Source.SINGLE)
+
+    snapshot = create_snapshot(pool=pool, by=None)
+
+    for format in Export.Format.values:
+        create_export(snapshot=snapshot, format=format, by=None, out_dir=tmp_path / format)
+    assert rows_in(tmp_path / "trl")[0]["blindness"] == said
+    assert rows_in(tmp_path / "verl")[0]["extra_info"]["blindness"] == said
+    line = json.loads((tmp_path / "jsonl" / "train.jsonl").read_text(encoding="utf-8"))
+    assert line["provenance"]["blindness"] == said
+
+
+def rows_in(directory: Path) -> list[dict]:
+    return pq.read_table(directory / "train.parquet").to_pylist()

@@ -162,6 +162,7 @@ def test_columns_for_verl_have_verls_names_and_types(tmp_path: Path) -> None:
         "pass_rate": 0.25,
         "n_annotations": 2,
         "adjudicated": True,
+        "blindness": "",
     }
     assert "null" not in str(pq.read_schema(tmp_path / "train.parquet").field("extra_info").type)
 

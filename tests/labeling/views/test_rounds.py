@@ -60,7 +60,10 @@ def test_a_round_is_opened_or_refused_with_what_is_missing(pool, manager, login)
 def test_another_pools_budget_cannot_pay(pool, manager, login):
     run, elsewhere = factories.make_run(pool=pool, n_picks=1), factories.make_budget(units=10)
 
-    response = login(manager).post(reverse("round-new", args=[run.pk]), {"budget": elsewhere.pk, "overlap": 1, "blindness": "blind", "control_share": 0})
+    response = login(manager).post(
+        reverse("round-new", args=[run.pk]),
+        {"budget": elsewhere.pk, "overlap": 1, "blindness": "blind", "control_share": 0},
+    )
 
     assert response.status_code == 422
     assert not Round.objects.exists()
