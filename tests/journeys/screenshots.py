@@ -1,6 +1,9 @@
 """Take a picture of every page, at desk and phone width, in light and dark, of an application full of made-up data.
 
-    .venv/bin/python tests/journeys/screenshots.py OUTPUT_DIR [--only NAME ...]
+    .venv/bin/python tests/journeys/screenshots.py OUTPUT_DIR [--only NAME ...] [--axe]
+
+It ends with status 1 where a page complains in its console, scrolls sideways or, with --axe, has a violation of
+serious or critical impact in axe-core; --axe takes no pictures.
 
 It uses a database of its own below OUTPUT_DIR and the system's Chromium (CHROMIUM names another).
 """
@@ -429,8 +432,8 @@ def server(environment: dict[str, str]) -> Iterator[str]:
         process.wait()
 
 
-def take(address: str, pages: dict[str, Any], out: Path, widths: list[str], schemes: list[str]) -> list[str]:
-    """Take the pictures; return what is wrong with a page: errors in its console, or a sideways scroll."""
+def visit(address: str, pages: dict[str, Any], out: Path | None, widths: list[str], schemes: list[str]) -> list[str]:
+    """Take pictures, or without ``out`` look for barriers; return what is wrong with each page."""
     from playwright.sync_api import sync_playwright
 
     found = []
@@ -459,14 +462,32 @@ def take(address: str, pages: dict[str, Any], out: Path, widths: list[str], sche
                         wide = page.evaluate("document.documentElement.scrollWidth - innerWidth")
                         if wide > 0:
                             found.append(f"{name}: {width} scrolls sideways by {wide} pixels")
-                        page.screenshot(path=out / f"{name}-{width}-{scheme}.png", full_page=True)
+                        if out is None:
+                            found += [f"{name}: {width} {scheme}: {barrier}" for barrier in barriers(page)]
+                        else:
+                            page.screenshot(path=out / f"{name}-{width}-{scheme}.png", full_page=True)
                     context.close()
         browser.close()
     return found
 
 
+def barriers(page: Any) -> list[str]:
+    """Return what axe-core finds of serious or critical impact, with the first elements it is found in."""
+    from axe_playwright_python.sync_playwright import Axe
+
+    violations = Axe().run(page).response["violations"]
+    return [
+        f"{each['id']} ({each['impact']}, {len(each['nodes'])} times): "
+        + "; ".join(node["html"][:160] for node in each["nodes"][:3])
+        for each in violations
+        if each["impact"] in {"serious", "critical"}
+    ]
+
+
 def _note(found: list[str], page: Any, complaint: Any) -> None:
-    if getattr(complaint, "type", "error") in {"error", "warning"}:
+    of_itself = getattr(complaint, "location", {}).get("url") == page.url
+    is_refusal = of_itself and "Failed to load resource" in complaint.text  # a page may be of a refusal
+    if getattr(complaint, "type", "error") in {"error", "warning"} and not is_refusal:
         found.append(f"{page.url}: {getattr(complaint, 'text', complaint)}")
 
 
@@ -476,6 +497,7 @@ def main() -> int:
     parser.add_argument("--only", nargs="*", default=[], help="Names of pages.")
     parser.add_argument("--width", choices=WIDTHS, action="append")
     parser.add_argument("--scheme", choices=["light", "dark"], action="append")
+    parser.add_argument("--axe", action="store_true", help="Look for barriers with axe-core; no pictures.")
     arguments = parser.parse_args()
     arguments.out.mkdir(parents=True, exist_ok=True)
     os.environ |= {
@@ -505,9 +527,8 @@ def main() -> int:
         listing.write_text(json.dumps(pages))
     pages = {name: page for name, page in pages.items() if not arguments.only or name in arguments.only}
     with server(dict(os.environ)) as address:
-        found = take(
-            address, pages, arguments.out, arguments.width or list(WIDTHS), arguments.scheme or ["light", "dark"]
-        )
+        out = None if arguments.axe else arguments.out
+        found = visit(address, pages, out, arguments.width or list(WIDTHS), arguments.scheme or ["light", "dark"])
     print("\n".join(sorted(set(found))) or "Nothing wrong.")
     return 1 if found else 0
 
