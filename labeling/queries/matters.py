@@ -1,0 +1,37 @@
+"""What waits for a manager: one matter each, with where to act on it; and how it is said."""
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+MOST_ROWS = 10  # of one kind
+
+
+@dataclass(frozen=True)
+class Matter:
+    """Something that only a manager can move on. ``tone``: danger (it stands still) or gold (it waits).
+
+    ``address`` is a URL name with its argument, ``action`` what is done there.
+    """
+
+    kind: str
+    tone: str
+    title: str
+    chip: str
+    where: object
+    words: str
+    address: tuple[str, Any]
+    action: str
+    query: str = ""
+
+
+def count(n: int, one: str) -> str:
+    return f"{n:,} {one}{'' if n == 1 else 's'}"
+
+
+def waiting(n: int, one: str) -> str:
+    return f"{count(n, one)} {'waits' if n == 1 else 'wait'}"
+
+
+def days(idle: timedelta) -> str:
+    return count(idle.days, "day") if idle.days > 1 else f"{int(idle.total_seconds() // 3600)} hours"
