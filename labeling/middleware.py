@@ -1,5 +1,6 @@
 """Turns errors into pages, and login redirects into something htmx can act on."""
 
+import json
 from collections.abc import Callable
 from urllib.parse import urlsplit
 
@@ -9,6 +10,7 @@ from django.shortcuts import render, resolve_url
 from django.utils.cache import patch_vary_headers
 
 from labeling.errors import LabelingError
+from labeling.forms import DraftForm, LoginForm
 
 GetResponse = Callable[[HttpRequest], HttpResponse]
 
@@ -16,9 +18,9 @@ GetResponse = Callable[[HttpRequest], HttpResponse]
 class HtmxResponses:
     """Never swap a login page into a fragment; never let a cache mix fragments with pages.
 
-    An htmx request whose session has ended gets 401 and the event ``reauth``: the page keeps what was typed and
-    offers to log in again. A form sent without htmx leads back, after logging in, to the page it was on, where the
-    draft is; its own address answers nothing but forms.
+    An htmx request whose session has ended gets 401 and the event ``reauth``: the page keeps what was typed, asks
+    to log in over the page, and sends it again. A form sent without htmx leads back, after logging in, to the page it
+    was on; the login page carries along what was typed about a question, which becomes its draft.
     """
 
     def __init__(self, get_response: GetResponse) -> None:
@@ -33,11 +35,26 @@ class HtmxResponses:
         if asks_to_log_in and is_htmx:
             response = HttpResponse(status=401, headers={"HX-Trigger": "reauth"})
         elif asks_to_log_in and request.method == "POST":
-            response = redirect_to_login(_page_of(request))
+            response = _login_carrying_the_typed(request) or redirect_to_login(_page_of(request))
         patch_vary_headers(response, ["HX-Request"])
         if is_htmx:
             response["Cache-Control"] = "no-store"
         return response
+
+
+def _login_carrying_the_typed(request: HttpRequest) -> HttpResponse | None:
+    """The login page with what an answering form held; None where the form was another."""
+    draft = DraftForm(request.POST)
+    if "slot" not in request.POST or not draft.is_valid():
+        return None
+    typed = {"slot": request.POST["slot"], "draft": draft.cleaned_data}
+    context = {
+        "form": LoginForm(request),
+        "next": _page_of(request),
+        "typed": json.dumps(typed),
+        "typed_answer": draft.cleaned_data["answer"],
+    }
+    return render(request, "labeling/login.html", context, status=401)
 
 
 def _page_of(request: HttpRequest) -> str:

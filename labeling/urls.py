@@ -3,7 +3,18 @@
 from django.contrib import admin
 from django.urls import include, path
 
-from labeling.views import adjudicate, annotate, calibration, exports, home, imports, people, policy_models, pools
+from labeling.views import (
+    adjudicate,
+    annotate,
+    answered,
+    calibration,
+    exports,
+    home,
+    imports,
+    people,
+    policy_models,
+    pools,
+)
 from labeling.views import comparisons as comparison_views
 from labeling.views import curricula as curriculum_views
 from labeling.views import reveal as reveal_views
@@ -66,6 +77,7 @@ urlpatterns = [
     path("comparisons/<int:comparison_id>/comparison.json", comparison_views.comparison_json, name="comparison-json"),
     path("rounds/<int:round_id>/", round_views.round_page, name="round"),
     path("rounds/<int:round_id>/status/", round_views.round_status, name="round-status"),
+    path("rounds/<int:round_id>/guideline/", answered.round_guideline, name="round-guideline"),
     path("rounds/<int:round_id>/annotate/", annotate.claim, name="annotate"),
     path("rounds/<int:round_id>/adjudicate/", adjudicate.claim, name="adjudicate"),
     path("slots/<int:slot_id>/", annotate.slot, name="slot"),
@@ -74,6 +86,10 @@ urlpatterns = [
     path("slots/<int:slot_id>/submit/", annotate.submit, name="slot-submit"),
     path("slots/<int:slot_id>/unanswerable/", annotate.unanswerable, name="slot-unanswerable"),
     path("slots/<int:slot_id>/skip/", annotate.skip, name="slot-skip"),
+    path("slots/<int:slot_id>/undo/", answered.undo, name="slot-undo"),
+    path("slots/<int:slot_id>/revise/", answered.revise, name="slot-revise"),
+    path("slots/<int:slot_id>/flag/", answered.flag, name="slot-flag"),
+    path("slots/<int:slot_id>/guideline/", answered.slot_guideline, name="slot-guideline"),
     path("slots/<int:slot_id>/reveal/", reveal_views.reveal, name="slot-reveal"),
     path("adjudications/<int:slot_id>/", adjudicate.adjudication, name="adjudication"),
     path("curricula/<int:curriculum_id>/", curriculum_views.curriculum, name="curriculum"),

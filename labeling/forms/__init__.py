@@ -1,6 +1,14 @@
 """What people fill in. A form checks its fields; the rules are the actions', whose refusals views show on the form."""
 
-from labeling.forms.answers import AnswerForm, DecisionForm, DraftForm, ExportForm, UnanswerableForm
+from labeling.forms.answers import (
+    AnswerForm,
+    DecisionForm,
+    DraftForm,
+    ExportForm,
+    FlagForm,
+    RevisionForm,
+    UnanswerableForm,
+)
 from labeling.forms.curricula import CurriculumForm, TokenForm
 from labeling.forms.people import InvitationForm, JoinForm, LoginForm, MemberRoleForm
 from labeling.forms.pools import CalibrationFileForm, FileForm, GuidelineForm, MappingForm, PoolForm, VotesForm
@@ -16,6 +24,7 @@ __all__ = [
     "DraftForm",
     "ExportForm",
     "FileForm",
+    "FlagForm",
     "GuidelineForm",
     "InvitationForm",
     "JoinForm",
@@ -25,6 +34,7 @@ __all__ = [
     "PolicyModelForm",
     "PoolForm",
     "RevealForm",
+    "RevisionForm",
     "RoundForm",
     "RoundStatusForm",
     "RunForm",

@@ -1,5 +1,7 @@
 """Logging in, joining by invitation, and the people of a pool."""
 
+import json
+
 from django.contrib import auth
 from django.contrib.auth.decorators import login_not_required
 from django.http import HttpRequest, HttpResponse
@@ -10,13 +12,16 @@ from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods, require_POST
+from django_htmx.http import trigger_client_event
 
 from labeling import policies
 from labeling.actions import people as actions
+from labeling.actions.drafts import save_draft
 from labeling.errors import LabelingError
-from labeling.forms import InvitationForm, JoinForm, LoginForm, MemberRoleForm
-from labeling.models import Pool, Role
+from labeling.forms import DraftForm, InvitationForm, JoinForm, LoginForm, MemberRoleForm
+from labeling.models import Pool, Role, User
 from labeling.queries import people as queries
+from labeling.queries.queue import slot_for
 from labeling.views.access import managed_invitation, managed_pool
 from labeling.views.respond import HtmxHttpRequest, redirect, say
 
@@ -27,10 +32,11 @@ from labeling.views.respond import HtmxHttpRequest, redirect, say
 @require_http_methods(["GET", "POST"])
 def login(request: HttpRequest) -> HttpResponse:
     """Log in with a password, or with a one-time link, which only the button on its page uses up."""
+    part = "#again" if getattr(request, "htmx", False) else ""
     if request.method == "GET":
         link = request.GET.get("sesame", "")
         context = {"form": LoginForm(request), "link": link, "next": request.GET.get("next", "")}
-        return render(request, "labeling/login.html", context)
+        return render(request, f"labeling/login.html{part}", context)
     to = request.POST.get("next") or ""
     if not url_has_allowed_host_and_scheme(to, {request.get_host()}, require_https=request.is_secure()):
         to = resolve_url("home")
@@ -43,9 +49,25 @@ def login(request: HttpRequest) -> HttpResponse:
         return redirect(request, to)
     form = LoginForm(request, request.POST)
     if not form.is_valid():
-        return render(request, "labeling/login.html", {"form": form, "next": to}, status=422)
+        context = {"form": form, "next": to, "typed": request.POST.get("typed", "")}
+        return render(request, f"labeling/login.html{part}", context, status=422)
     auth.login(request, form.get_user())
+    if part:
+        return trigger_client_event(HttpResponse(status=204), "logged-in", {"user": form.get_user().pk})
+    _keep_typed(form.get_user(), request.POST.get("typed", ""))
     return redirect(request, to)
+
+
+def _keep_typed(user: User, typed: str) -> None:
+    """Save what a form held whose session had ended, as the draft of a question that this person was given."""
+    try:
+        found = json.loads(typed or "{}")
+        slot_id, draft = int(found["slot"]), DraftForm(found["draft"])
+    except (ValueError, KeyError, TypeError):
+        return  # a login with nothing typed before it, or a field that somebody made up
+    slot = slot_for(user=user, slot_id=slot_id)
+    if slot is not None and not slot.is_adjudication and draft.is_valid():
+        save_draft(slot=slot, draft=draft.cleaned_data, by=user)
 
 
 @require_POST

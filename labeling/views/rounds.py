@@ -11,9 +11,12 @@ from labeling.errors import LabelingError
 from labeling.forms import BudgetForm, RoundForm, RoundStatusForm, UnitsForm
 from labeling.models import Round, Slot
 from labeling.queries.agreement import agreement_in_words
+from labeling.queries.answering import recent_in, undoable_in
+from labeling.queries.flags import flags_in
+from labeling.queries.guidelines import guideline_for
 from labeling.queries.own_answers import n_answered
 from labeling.queries.pools import budgets_of
-from labeling.queries.queue import empty_queue, recent_annotations
+from labeling.queries.queue import empty_queue
 from labeling.queries.reveals import n_with_model_answers, reveal_summary
 from labeling.queries.rounds import round_progress
 from labeling.views.access import managed_budget, managed_pool, managed_run, round_or_404
@@ -90,16 +93,19 @@ def round_page(request: HtmxHttpRequest, round_id: int) -> HttpResponse:
     }
     if context["can_annotate"]:
         context["queue"] = empty_queue(user=user, round=round)
-        context["held"] = round.slots.held_by(user).filter(purpose=Slot.Purpose.LABEL).first()
+        context["held"] = round.slots.held_by(user).exclude(purpose=Slot.Purpose.ADJUDICATION).first()
+        recent = recent_in(round=round, user=user)
+        context |= {"recent": recent, "undoable": undoable_in(round=round, user=user, recent=recent)}
     if context["can_adjudicate"]:
         context["disagreements"] = empty_queue(user=user, round=round, purpose=Slot.Purpose.ADJUDICATION)
         context["held_adjudication"] = round.slots.held_by(user).filter(purpose=Slot.Purpose.ADJUDICATION).first()
     if context["can_manage"]:
         context["progress"] = progress = round_progress(round=round)
         context["agreement"] = agreement_in_words(progress)
+        context["flags"] = flags_in(round=round)
         context["reveals"] = reveal_summary(round=round)
         return render_page(request, "labeling/round.html", "progress", context)
-    context |= {"n_mine": n_answered(round, user), "recent": recent_annotations(user=user, pool=pool)}
+    context |= {"n_mine": n_answered(round, user), "guide": guideline_for(round=round, user=user)}
     return render(request, "labeling/round_queue.html", context)
 
 

@@ -32,9 +32,11 @@
     if (field && token) field.value = token;
   });
 
-  document.addEventListener("reauth", () =>
+  document.addEventListener("reauth", (event) => {
+    if (event.target.matches("form") || event.target.closest("#work")) return; // there one logs in over the page
     notify("Your session has ended. What you typed is kept on this page. Log in in a new tab, then come back and submit again. ",
-      "warning", { href: "/login/", text: "Log in in a new tab" }));
+      "warning", { href: document.body.dataset.login, text: "Log in in a new tab" });
+  });
   document.addEventListener("htmx:sendError", (event) => {
     if (event.detail.elt.matches("form")) {
       notify("No connection to the server. Nothing is lost: what you typed stays on this page. Try again in a moment.", "warning");

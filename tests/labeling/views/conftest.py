@@ -213,6 +213,8 @@ def world(pool, manager, annotator, other_annotator, adjudicator, outsider, sett
             **dict.fromkeys(
                 ["slot", "slot-draft", "slot-read-as", "slot-submit", "slot-unanswerable", "slot-skip"], of_slot
             ),
+            **dict.fromkeys(["slot-undo", "slot-revise", "slot-flag", "slot-guideline"], of_slot),
+            "round-guideline": of_round,
             "slot-reveal": {"slot_id": revealed.slot_id},
             **dict.fromkeys(["import-preview", "import-commit", "import-discard"], of_import),
             "set-variance": {"set_id": calibration_set.pk},

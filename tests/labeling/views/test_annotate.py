@@ -40,15 +40,25 @@ def test_submitting_records_the_answer_and_goes_to_the_next_question(pool, annot
     assert Slot.objects.held_by(annotator).count() == 1
 
 
-def test_htmx_is_sent_to_the_next_page_and_the_kept_copy_is_named_for_removal(pool, annotator, login):
-    round = factories.make_round(pool=pool)
+def test_htmx_gets_the_next_question_in_the_same_answer_and_the_kept_copy_is_named_for_removal(pool, annotator, login):
+    round = factories.make_round(pool=pool, n_questions=2)
     client = login(annotator)
     slot = claimed(client, round)
 
     response = client.post(reverse("slot-submit", args=[slot]), submission(), **HX)
 
-    assert response["HX-Redirect"] == reverse("round", args=[round.pk])
-    assert f'data-about="assay-draft-{annotator.pk}-{slot}"' in client.get(response["HX-Redirect"]).content.decode()
+    html = response.content.decode()
+    following = Slot.objects.held_by(annotator).get()
+    assert response["HX-Push-Url"] == reverse("slot", args=[following.pk])
+    assert html.strip().startswith('<div id="work">')
+    assert following.question.text in html
+    assert f'data-answered="assay-draft-{annotator.pk}-{slot}-1"' in html
+
+    last = client.post(reverse("slot-submit", args=[following.pk]), submission(), **HX)
+
+    assert last["HX-Redirect"] == reverse("round", args=[round.pk])
+    marks = client.get(last["HX-Redirect"]).content.decode()
+    assert f'data-answered="assay-draft-{annotator.pk}-{following.pk}-1"' in marks
 
 
 def test_the_same_submission_again_changes_nothing(pool, annotator, login):
@@ -86,7 +96,7 @@ def test_the_losing_tab_is_led_on_with_what_it_typed(pool, annotator, login):
     for response in (
         client.post(url, {**data, "answer": "9876"}),
         client.post(url, submission("9876")),
-        client.post(reverse("slot-unanswerable", args=[slot]), submission(reason="ill_posed", note="9876")),
+        client.post(reverse("slot-unanswerable", args=[slot]), submission(reason="ill_posed", problem="9876")),
     ):
         page = response.content.decode()
         assert response.status_code == 409
@@ -207,11 +217,12 @@ def test_a_question_is_marked_unanswerable_with_a_reason_only(pool, annotator, l
     url = reverse("slot-unanswerable", args=[claimed(client, factories.make_round(pool=pool))])
 
     refused = client.post(url, submission(reason=""))
-    taken = client.post(url, submission(reason="ill_posed", note="two unknowns"))
+    taken = client.post(url, submission(reason="ill_posed", problem="two unknowns"))
 
     assert refused.status_code == 422
     assert taken.status_code == 302
-    assert Annotation.objects.get().unanswerable_reason == "ill_posed"
+    annotation = Annotation.objects.get()
+    assert (annotation.unanswerable_reason, annotation.note) == ("ill_posed", "two unknowns")
 
 
 def test_choices_are_radio_buttons_named_as_the_model_was_asked(pool, annotator, login):

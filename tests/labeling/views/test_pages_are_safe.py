@@ -17,7 +17,7 @@ PAGES = [
     name
     for name, (_, methods) in ADDRESSES.items()
     if "GET" in methods
-    and name not in {"export-file", "run-progress", "run-scores", "comparison-progress", "comparison-json"}
+    and name not in {"export-file", "run-progress", "run-scores", "comparison-progress", "comparison-json", "slot-revise"}
 ]
 
 
@@ -138,4 +138,4 @@ def test_an_annotator_sees_no_model_answer_no_score_and_nobody_elses_answer(worl
 def test_the_kinds_of_answers_are_said_on_the_page(world, annotator, login):
     html = login(annotator).get(reverse("slot", args=[world.held.pk])).content.decode()
 
-    assert f"Answer: {AnswerKind(world.held.question.answer_kind).label.lower()}" in html
+    assert f'<span class="chip">{AnswerKind(world.held.question.answer_kind).label}</span>' in html
