@@ -4,23 +4,28 @@ Comparing answers may take seconds, so it is done outside any transaction; what 
 one that looks again first. Settling is safe to repeat, so a sweep picks up whatever a crash left between the two.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from django.db import transaction
-from django.db.models import Count, Exists, OuterRef, QuerySet
+from django.db.models import Count, Exists, OuterRef, Q, QuerySet
 
 from labeling.actions.checks import grade_checks
 from labeling.audit import record_event
-from labeling.engine.answers import answer_clusters, gold_form, policy_of
+from labeling.engine.answers import gold_form, policy_of
 from labeling.models import Annotation, Budget, GoldAnswer, Question, Round, Slot, User
+from labeling.queries.meaning import Pair, clusters_of, verdicts_on
+
+IS_DONE = Q(state=Slot.State.DONE)
+IS_PENDING = Q(state__in=[Slot.State.OPEN, Slot.State.LEASED])
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What the answers to a question come to: ``gold`` is "" where there is none."""
+    """What the answers to a question come to: ``gold`` is "" where there is none, else ``source`` says why it is."""
 
     gold: str = ""
+    source: str = ""
     disagreement: bool = False
 
 
@@ -34,21 +39,32 @@ def settle_slot(slot: Slot) -> None:
 
 def settle_question(*, round: Round, question: Question) -> None:
     """Write down what the answers to a question come to, once all are in; again, or too early, it changes nothing."""
-    done = Slot.objects.filter(round=round, question=question, purpose=Slot.Purpose.LABEL, state=Slot.State.DONE)
-    if done.count() < round.overlap or _is_settled(round, question):
+    if not is_complete(round, question) or _is_settled(round, question):
         return
     annotations = counted_annotations(round, question)
     if len(annotations) < round.overlap:
         return
-    outcome = _outcome(round, question, annotations)
+    outcome = outcome_of(round, question, annotations)
     with transaction.atomic():
         live_round = lock_round(round)
         if _is_settled(round, question) or counted_annotations(round, question) != annotations:
             return  # whoever changed an answer meanwhile settles what it comes to
-        if outcome.gold:
-            _settle_gold(round, question, annotations, outcome.gold)
-        elif outcome.disagreement and live_round.status != Round.Status.CLOSED:
-            _open_adjudication(round, question)
+        write_outcome(live_round, question, annotations, outcome)
+
+
+def write_outcome(round: Round, question: Question, annotations: Sequence[Annotation], outcome: Outcome) -> None:
+    """Write down what the answers come to, inside a transaction that holds the round's lock."""
+    if outcome.gold:
+        _settle_gold(round, question, annotations, outcome)
+    elif outcome.disagreement and round.status != Round.Status.CLOSED:
+        _open_adjudication(round, question)
+
+
+def is_complete(round: Round, question: Question) -> bool:
+    """Whether all answers to a question are in: as many as the round wants, and those bought since."""
+    labels = Slot.objects.filter(round=round, question=question, purpose=Slot.Purpose.LABEL)
+    found = labels.aggregate(done=Count("pk", filter=IS_DONE), pending=Count("pk", filter=IS_PENDING))
+    return bool(found["done"] >= round.overlap and not found["pending"])
 
 
 def unsettle_question(*, round: Round, question: Question, by: User) -> bool:
@@ -58,7 +74,7 @@ def unsettle_question(*, round: Round, question: Question, by: User) -> bool:
     its unit is free again. False, and nothing is changed, where an adjudicator has taken or decided it.
     """
     lock_round(round)
-    adjudications = _adjudication_slots(round).filter(question=question)
+    adjudications = adjudication_slots(round).filter(question=question)
     if adjudications.exclude(state=Slot.State.OPEN).exists():
         return False
     for slot in adjudications:
@@ -102,52 +118,68 @@ def counted_annotations(round: Round, question: Question) -> list[Annotation]:
 
 
 def _ready_questions(round: Round) -> QuerySet[Question]:
-    done = round.slots.filter(purpose=Slot.Purpose.LABEL, state=Slot.State.DONE)
-    complete = done.values("question").annotate(n=Count("id")).filter(n__gte=round.overlap).values("question")
+    labels = round.slots.filter(purpose=Slot.Purpose.LABEL).order_by().values("question")
+    counted = labels.annotate(done=Count("pk", filter=IS_DONE), pending=Count("pk", filter=IS_PENDING))
+    complete = counted.filter(done__gte=round.overlap, pending=0).values("question")
     return Question.objects.filter(
         ~Exists(GoldAnswer.objects.filter(question=OuterRef("pk"))),
-        ~Exists(_adjudication_slots(round).filter(question=OuterRef("pk"))),
+        ~Exists(adjudication_slots(round).filter(question=OuterRef("pk"))),
         pk__in=complete,
     ).order_by("id")
 
 
-def _adjudication_slots(round: Round) -> QuerySet[Slot]:
+def adjudication_slots(round: Round) -> QuerySet[Slot]:
+    """Return the adjudications of the round that stand, open, held or decided."""
     return Slot.objects.filter(round=round, purpose=Slot.Purpose.ADJUDICATION).exclude(state=Slot.State.VOID)
 
 
 def _is_settled(round: Round, question: Question) -> bool:
     return (
         GoldAnswer.objects.filter(question=question).exists()
-        or _adjudication_slots(round).filter(question=question).exists()
+        or adjudication_slots(round).filter(question=question).exists()
     )
 
 
-def _outcome(round: Round, question: Question, annotations: Sequence[Annotation]) -> Outcome:
+def outcome_of(
+    round: Round, question: Question, annotations: Sequence[Annotation], verdicts: Mapping[Pair, bool] | None = None
+) -> Outcome:
+    """Return what the answers come to: the one meaning they have, or a disagreement.
+
+    ``verdicts``: what people said of their meaning, by default what is on record. Where answers were bought beyond
+    those that the round asked of everybody, the meaning of more than half of them is believed.
+    """
     answers = [annotation.answer for annotation in annotations if annotation.answer]
     if not answers:
         return Outcome()
-    policy = policy_of(round.pool)
-    if (
-        len(answers) < len(annotations)
-        or len(set(answer_clusters(answers, kind=question.answer_kind, policy=policy))) > 1
-    ):
+    policy, kind = policy_of(round.pool), question.answer_kind
+    said = verdicts_on(question) if verdicts is None else verdicts
+    clusters = clusters_of(answers, kind=kind, policy=policy, verdicts=said)
+    groups = [clusters.members(number) for number in range(clusters.n)]
+    most = max(range(clusters.n), key=lambda number: len(groups[number]))
+    if len(annotations) == 1:
+        source = GoldAnswer.Source.SINGLE
+    elif len(groups[most]) == len(annotations):
+        source = GoldAnswer.Source.MERGED if most in clusters.merged else GoldAnswer.Source.AGREEMENT
+    elif len(annotations) > round.overlap and 2 * len(groups[most]) > len(annotations):
+        source = GoldAnswer.Source.MAJORITY
+    else:
         return Outcome(disagreement=True)
-    return Outcome(gold=gold_form(answers[0], kind=question.answer_kind, policy=policy))
+    return Outcome(gold_form(answers[groups[most][0]], kind=kind, policy=policy), source)
 
 
-def _settle_gold(round: Round, question: Question, annotations: Sequence[Annotation], answer: str) -> None:
+def _settle_gold(round: Round, question: Question, annotations: Sequence[Annotation], outcome: Outcome) -> None:
     gold, is_new = GoldAnswer.objects.get_or_create(
         question=question,
         defaults={
             "round": round,
-            "answer": answer,
+            "answer": outcome.gold,
             "answer_kind": question.answer_kind or annotations[0].answer_kind,
-            "source": GoldAnswer.Source.AGREEMENT if len(annotations) > 1 else GoldAnswer.Source.SINGLE,
+            "source": outcome.source,
         },
     )
     if not is_new:
         return
-    record_event("gold_answer.settled", target=gold, by=None, pool=round.pool, source=gold.source, answer=answer)
+    record_event("gold_answer.settled", target=gold, by=None, pool=round.pool, source=gold.source, answer=outcome.gold)
 
 
 def _open_adjudication(round: Round, question: Question) -> None:

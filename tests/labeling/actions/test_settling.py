@@ -288,7 +288,7 @@ def test_answers_are_read_and_compared_outside_any_transaction(
 
         return wrapper
 
-    for module, name in ((settling, "answer_clusters"), (settling, "gold_form"), (checking, "read_as")):
+    for module, name in ((settling, "clusters_of"), (settling, "gold_form"), (checking, "read_as")):
         monkeypatch.setattr(module, name, watched(getattr(module, name)))
     monkeypatch.setattr(adjudicating, "gold_form", watched(adjudicating.gold_form))
     round = factories.make_round(pool=pool, n_questions=2, overlap=2, units=5)
