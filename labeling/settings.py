@@ -207,8 +207,8 @@ REST_FRAMEWORK = {
         "rest_framework.authentication.SessionAuthentication",
     ],
     "DEFAULT_PERMISSION_CLASSES": ["labeling.api.authentication.HasScope"],
-    "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
-    "DEFAULT_PARSER_CLASSES": ["labeling.api.parsing.LimitedJSONParser"],
+    "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer", "labeling.api.browsing.PageRenderer"],
+    "DEFAULT_PARSER_CLASSES": ["labeling.api.parsing.LimitedJSONParser", "labeling.api.parsing.PageFormParser"],
     "DEFAULT_THROTTLE_CLASSES": ["labeling.api.authentication.Requests"],
     "DEFAULT_SCHEMA_CLASS": "labeling.api.schema.Schema",
     "EXCEPTION_HANDLER": "labeling.api.errors.error_response",
@@ -219,6 +219,7 @@ SPECTACULAR_SETTINGS = {
     "VERSION": "1",
     "SCHEMA_PATH_PREFIX": "/api/v1",
     "SERVE_INCLUDE_SCHEMA": False,
+    "SERVE_PERMISSIONS": ["labeling.api.authentication.HasScope"],
     "COMPONENT_SPLIT_REQUEST": True,
     "POSTPROCESSING_HOOKS": ["labeling.api.schema.add_errors"],
 }

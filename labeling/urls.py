@@ -21,6 +21,7 @@ from labeling.views import reveal as reveal_views
 from labeling.views import rounds as round_views
 from labeling.views import run_details
 from labeling.views import runs as run_views
+from labeling.views import tokens as token_views
 from labeling.views import variance as variance_views
 
 pool_urls = [
@@ -41,7 +42,6 @@ pool_urls = [
     path("variance/", variance_views.pool_variance, name="pool-variance"),
     path("curricula/", curriculum_views.pool_curricula, name="pool-curricula"),
     path("curricula/new/", curriculum_views.curriculum_new, name="curriculum-new"),
-    path("tokens/new/", curriculum_views.token_new, name="token-new"),
     path("export/", exports.pool_export, name="pool-export"),
     path("export/new/", exports.export_new, name="export-new"),
 ]
@@ -93,7 +93,8 @@ urlpatterns = [
     path("slots/<int:slot_id>/reveal/", reveal_views.reveal, name="slot-reveal"),
     path("adjudications/<int:slot_id>/", adjudicate.adjudication, name="adjudication"),
     path("curricula/<int:curriculum_id>/", curriculum_views.curriculum, name="curriculum"),
-    path("tokens/<int:token_id>/revoke/", curriculum_views.token_revoke, name="token-revoke"),
+    path("tokens/", token_views.tokens, name="tokens"),
+    path("tokens/<int:token_id>/revoke/", token_views.revoke, name="token-revoke"),
     path("exports/<int:export_id>/<path:filename>", exports.export_file, name="export-file"),
     path("api/v1/", include("labeling.api.urls")),
     path("admin/", admin.site.urls),

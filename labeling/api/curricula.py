@@ -151,9 +151,10 @@ class Propose(CurriculumView):
     @operation(takes=ProposeSerializer, gives=ProposalSerializer)
     def post(self, request: Request, curriculum_id: int) -> Response:
         """Return k different questions to roll out now."""
+        curriculum = self.curriculum(request, curriculum_id)
         asked = self.asked(ProposeSerializer)
         proposal = actions.propose(
-            curriculum=self.curriculum(request, curriculum_id),
+            curriculum=curriculum,
             k=asked["k"],
             by=request.user,
             idempotency_key=asked["idempotency_key"] or request.headers.get("Idempotency-Key", "")[:100],
@@ -173,6 +174,7 @@ class Rewards(CurriculumView):
     @operation(takes=RewardsSerializer, gives=ReceivedSerializer)
     def post(self, request: Request, curriculum_id: int) -> Response:
         """Take in rewards; what cannot be taken is named, and the rest counts."""
+        curriculum = self.curriculum(request, curriculum_id)
         events = self.asked(RewardsSerializer)["events"]
         reports, rejected, positions = [], [], []
         for position, event in enumerate(events):
@@ -183,7 +185,7 @@ class Rewards(CurriculumView):
                 positions.append(position)
             else:
                 rejected.append({"position": position, "code": "invalid", "message": _in_words(serializer.errors)})
-        received = actions.observe(curriculum=self.curriculum(request, curriculum_id), reports=reports, by=request.user)
+        received = actions.observe(curriculum=curriculum, reports=reports, by=request.user)
         rejected += [
             {"position": positions[position], "code": code, "message": message}
             for position, code, message in received.rejected

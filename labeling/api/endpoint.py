@@ -51,7 +51,7 @@ class Endpoint(APIView):
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         super().initial(request, *args, **kwargs)
-        key = request.headers.get("Idempotency-Key", "")
+        key = request.headers.get("Idempotency-Key", "") or _key_of_form(request)
         if request.method != "POST" or not key or self.is_repeatable:
             return
         if len(key) > MOST_KEY_CHARACTERS or not key.isascii() or not key.isprintable():
@@ -92,6 +92,11 @@ class Endpoint(APIView):
         pages = Pages()
         page = pages.paginate_queryset(rows, self.request, view=self)
         return pages.get_paginated_response(kind(page, many=True, context={"request": self.request}).data)
+
+
+def _key_of_form(request: Request) -> str:
+    """The key that a form on an address's page brings, so that a double click is one request."""
+    return "" if request.auth is not None else str(request._request.POST.get("idempotency_key", ""))
 
 
 def _fingerprint(request: Request) -> str:

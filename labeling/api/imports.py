@@ -109,6 +109,11 @@ class UploadEndpoint(Endpoint):
     scopes = {"POST": Scope.IMPORT}
     parser_classes = [MultiPartParser, FileParser]
 
+    def upload(self, kind: type[Serializer]) -> dict[str, Any]:
+        """What is said beside the file: in the address, or in other fields of the form."""
+        fields = {name: value for name, value in self.request.data.items() if isinstance(value, str)}
+        return self._valid(kind, {**fields, **self.request.query_params.dict()}, {})
+
     def uploaded(self, name: str = "file") -> Any:
         file = self.request.FILES.get(name)
         if file is None:
@@ -130,7 +135,7 @@ class Imports(UploadEndpoint):
     def post(self, request: Request, pool_slug: str) -> Response:
         """Upload questions and see what they would bring; nothing changes before it is committed."""
         pool = managed_pool(request, pool_slug)
-        asked, file = self.query(UploadSerializer), self.uploaded()
+        asked, file = self.upload(UploadSerializer), self.uploaded()
         batch = actions.preview_import(
             file=file, filename=asked["filename"] or file.name, pool=pool, by=request.user, repair=asked["repair"]
         )
@@ -142,7 +147,7 @@ class CalibrationImports(UploadEndpoint):
     def post(self, request: Request) -> Response:
         """Upload questions with their answers, for a new calibration set or one that is there."""
         policies.check_can_manage_shared(request.user)
-        asked, file = self.query(SetUploadSerializer), self.uploaded()
+        asked, file = self.upload(SetUploadSerializer), self.uploaded()
         if not asked["pool"]:
             check_unbound(request)
         pool = managed_pool(request, asked["pool"]) if asked["pool"] else None
@@ -206,7 +211,7 @@ class Votes(UploadEndpoint):
     def post(self, request: Request, pool_slug: str) -> Response:
         """Record answers made by ``assay probe`` on another machine; the same file again changes nothing."""
         pool = managed_pool(request, pool_slug)
-        asked, file = self.query(VotesUploadSerializer), self.uploaded()
+        asked, file = self.upload(VotesUploadSerializer), self.uploaded()
         known = None if asked["calibration_set"] is None else managed_set(request, asked["calibration_set"])
         if known is not None and known.pool is not None and known.pool != pool:
             raise LabelingError("The calibration set belongs to another pool.", code="set_of_another_pool")
@@ -231,7 +236,7 @@ class Picks(UploadEndpoint):
     def post(self, request: Request, pool_slug: str) -> Response:
         """Record a picks file made by ``assay rank`` as a finished run, whose id is in ``details``."""
         pool = managed_pool(request, pool_slug)
-        asked, file = self.query(UploadSerializer), self.uploaded()
+        asked, file = self.upload(UploadSerializer), self.uploaded()
         report = import_picks(
             file=file,
             filename=asked["filename"] or file.name,

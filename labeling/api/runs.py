@@ -143,7 +143,11 @@ class ScoreSerializer(Serializer):
 class StrategySerializer(Serializer):
     key = serializers.CharField()
     title = serializers.CharField()
-    summary = serializers.CharField()
+    is_reconstruction = serializers.BooleanField(help_text="Rebuilt from a description, since no formula is public.")
+    needs = serializers.ListField(child=serializers.CharField())
+    cost = serializers.CharField(help_text="Of one question.")
+    needs_calibration = serializers.BooleanField()
+    needs_answers = serializers.BooleanField()
 
 
 class RecordedVotesSerializer(Serializer):

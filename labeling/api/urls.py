@@ -1,7 +1,7 @@
 """Every address of the API, version 1. All of them end in a slash, but those of files."""
 
 from django.urls import include, path, re_path
-from drf_spectacular.views import SpectacularAPIView
+from drf_spectacular.views import SpectacularJSONAPIView
 
 from labeling.api import (
     adjudications,
@@ -13,6 +13,7 @@ from labeling.api import (
     people,
     policy_models,
     pools,
+    root,
     rounds,
     runs,
     tokens,
@@ -78,7 +79,8 @@ slot_urls = [
 ]
 
 urlpatterns = [
-    path("schema/", SpectacularAPIView.as_view(), name="api-schema"),
+    path("", root.Root.as_view(), name="api-root"),
+    path("schema/", SpectacularJSONAPIView.as_view(), name="api-schema"),
     path("pools/", pools.Pools.as_view(), name="api-pools"),
     path("pools/<slug:pool_slug>/", include(pool_urls)),
     path("invitations/<int:invitation_id>/revoke/", people.InvitationRevoke.as_view(), name="api-invitation-revoke"),

@@ -9,11 +9,12 @@ from labeling.forms.answers import (
     RevisionForm,
     UnanswerableForm,
 )
-from labeling.forms.curricula import CurriculumForm, TokenForm
+from labeling.forms.curricula import CurriculumForm
 from labeling.forms.people import InvitationForm, JoinForm, LoginForm, MemberRoleForm
 from labeling.forms.pools import CalibrationFileForm, FileForm, GuidelineForm, MappingForm, PoolForm, VotesForm
 from labeling.forms.reveals import RevealForm
 from labeling.forms.runs import BudgetForm, PolicyModelForm, RoundForm, RoundStatusForm, RunForm, UnitsForm
+from labeling.forms.tokens import TokenForm
 
 __all__ = [
     "AnswerForm",

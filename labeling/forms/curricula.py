@@ -1,4 +1,4 @@
-"""Curricula and the tokens of the machines that use them."""
+"""Curricula of running trainers."""
 
 from __future__ import annotations
 
@@ -26,7 +26,3 @@ class CurriculumForm(forms.Form):
         field = cast(forms.ChoiceField, self.fields["kind"])
         field.choices = [(kind.key, kind.title) for kind in kinds]
         field.initial = kinds[0].key
-
-
-class TokenForm(forms.Form):
-    name = forms.CharField(label="For", max_length=120, help_text="The machine or job that will use it.")

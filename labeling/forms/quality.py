@@ -1,4 +1,4 @@
-"""Practice, merging and splitting answers, and buying one more."""
+"""Practice, and buying one more answer."""
 
 from typing import Any
 
@@ -42,3 +42,4 @@ class OneMoreForm(forms.Form):
     """A question of the round that gets one more answer."""
 
     question = forms.IntegerField(widget=forms.HiddenInput)
+    asked_before = forms.IntegerField(widget=forms.HiddenInput)

@@ -18,7 +18,7 @@ from labeling.engine.curricula import (
     curriculum_kinds,
     steps_a_moment,
 )
-from labeling.models import ApiToken, Curriculum, Pool
+from labeling.models import Curriculum, Pool
 
 SECONDS_PER_LOOK = 0.8  # of reading reports while somebody waits for the page; the page then shows how far it is
 EVENTS_PER_QUERY = 2000
@@ -51,11 +51,6 @@ def curricula_of(pool: Pool) -> QuerySet[Curriculum]:
         .annotate(n_events=Count("events"))
         .order_by("-created_at", "-id")
     )
-
-
-def tokens_of(pool: Pool) -> QuerySet[ApiToken]:
-    """The pool's tokens that are not revoked, newest first."""
-    return pool.api_tokens.filter(revoked_at__isnull=True).select_related("owner")
 
 
 def kind_of(curriculum: Curriculum) -> CurriculumKind:

@@ -23,6 +23,7 @@ from labeling.models import (
 )
 from labeling.queries.own_answers import own_annotation
 from labeling.queries.queue import slot_for
+from labeling.queries.tokens import tokens_for
 
 
 def pool_or_404(user: User, pool_slug: str) -> Pool:
@@ -150,13 +151,9 @@ def managed_curriculum(user: User, curriculum_id: int) -> Curriculum:
     return curriculum
 
 
-def managed_token(user: User, token_id: int) -> ApiToken:
-    """A token of a pool that the person manages."""
-    token = get_object_or_404(
-        ApiToken.objects.select_related("pool").filter(pool__in=Pool.objects.visible_to(user)), pk=token_id
-    )
-    policies.check_can_manage(token.pool, user)
-    return token
+def seen_token(user: User, token_id: int) -> ApiToken:
+    """A token of the person's own, or of a pool that they manage."""
+    return get_object_or_404(tokens_for(user, revoked=True), pk=token_id)
 
 
 def managed_export(user: User, export_id: int) -> Export:

@@ -1,27 +1,27 @@
-"""Curricula of running trainers: making one, its token, and what the rewards have shown so far."""
+"""Curricula of running trainers: making one, and what the rewards have shown so far."""
 
 from django.http import HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django.views.decorators.http import require_http_methods, require_safe
 
 from labeling.actions import curricula as actions
-from labeling.actions import tokens as token_actions
 from labeling.actions.exports import create_snapshot
 from labeling.engine.curricula import Standing, curriculum_kinds
 from labeling.errors import LabelingError
-from labeling.forms import CurriculumForm, TokenForm
-from labeling.models import Pool
+from labeling.forms import CurriculumForm
 from labeling.queries import curricula as queries
 from labeling.queries.exports import gold_counts
-from labeling.views.access import managed_curriculum, managed_pool, managed_token
+from labeling.views.access import managed_curriculum, managed_pool
 from labeling.views.respond import HtmxHttpRequest, page_of, redirect, render_page, say
 
 
 @require_safe
 def pool_curricula(request: HtmxHttpRequest, pool_slug: str) -> HttpResponse:
-    """The pool's curricula, and the tokens with which trainers use them."""
-    return _page(request, managed_pool(request.user, pool_slug), TokenForm())
+    """The pool's curricula."""
+    pool = managed_pool(request.user, pool_slug)
+    context = {"pool": pool, "curricula": queries.curricula_of(pool), "n_gold": sum(gold_counts(pool).values())}
+    return render(request, "labeling/curricula.html", context)
 
 
 @require_http_methods(["GET", "POST"])
@@ -71,36 +71,3 @@ def curriculum(request: HtmxHttpRequest, curriculum_id: int) -> HttpResponse:
         "address": request.build_absolute_uri(reverse("api-curriculum", args=[curriculum.pk])),
     }
     return render(request, "labeling/curriculum.html", context)
-
-
-@require_POST
-def token_new(request: HtmxHttpRequest, pool_slug: str) -> HttpResponse:
-    """Make a token. It is in this answer and nowhere else, so there is no redirect."""
-    pool = managed_pool(request.user, pool_slug)
-    form = TokenForm(request.POST)
-    if not form.is_valid():
-        return _page(request, pool, form, status=422)
-    row, token = token_actions.create_token(pool=pool, by=request.user, **form.cleaned_data)
-    return _page(request, pool, TokenForm(), token=token, token_row=row)
-
-
-@require_POST
-def token_revoke(request: HtmxHttpRequest, token_id: int) -> HttpResponse:
-    token = managed_token(request.user, token_id)
-    token_actions.revoke_token(token=token, by=request.user)
-    say(request, f"The token {token} is revoked; programs that use it are refused from now on.")
-    return redirect(request, "pool-curricula", pool_slug=token.pool.slug)
-
-
-def _page(request: HtmxHttpRequest, pool: Pool, form: TokenForm, *, status: int = 200, **shown: object) -> HttpResponse:
-    context = {
-        "pool": pool,
-        "form": form,
-        "curricula": queries.curricula_of(pool),
-        "tokens": queries.tokens_of(pool),
-        "n_gold": sum(gold_counts(pool).values()),
-        **shown,
-    }
-    response = render(request, "labeling/curricula.html", context, status=status)
-    response["Cache-Control"] = "no-store"  # a token is shown once
-    return response

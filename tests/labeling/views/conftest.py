@@ -218,7 +218,7 @@ def world(pool, manager, annotator, other_annotator, adjudicator, outsider, sett
             "slot-reveal": {"slot_id": revealed.slot_id},
             **dict.fromkeys(["import-preview", "import-commit", "import-discard"], of_import),
             "set-variance": {"set_id": calibration_set.pk},
-            **dict.fromkeys(["pool-curricula", "curriculum-new", "token-new"], of_pool),
+            **dict.fromkeys(["pool-curricula", "curriculum-new"], of_pool),
             "curriculum": of_curriculum,
             "token-revoke": {"token_id": api_token.pk},
             "budget-add": {"budget_id": budget.pk},

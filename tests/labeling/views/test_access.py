@@ -10,7 +10,7 @@ from labeling.models import Annotation, AuditEvent, Role, Slot
 from tests import factories
 from tests.labeling.views.conftest import HX
 
-EVERYBODY, LOGGED_IN, MEMBERS, MANAGERS, SHARED, ANNOTATORS, ADJUDICATORS, HOLDER, DECIDER = range(9)
+EVERYBODY, LOGGED_IN, MEMBERS, MANAGERS, SHARED, ANNOTATORS, ADJUDICATORS, HOLDER, DECIDER, OWNERS = range(10)
 ROLES = ["anonymous", "outsider", "annotator", "other_annotator", "adjudicator", "manager"]
 # url name: who, and the methods it answers
 ADDRESSES = {
@@ -79,8 +79,8 @@ ADDRESSES = {
     "pool-curricula": (MANAGERS, "GET"),
     "curriculum-new": (MANAGERS, "GET POST"),
     "curriculum": (MANAGERS, "GET"),
-    "token-new": (MANAGERS, "POST"),
-    "token-revoke": (MANAGERS, "POST"),
+    "tokens": (LOGGED_IN, "GET POST"),
+    "token-revoke": (OWNERS, "POST"),
 }
 OUTSIDE, WITHIN = 404, 403  # of the pool without being in it; in it without the role
 REFUSED = {
@@ -92,6 +92,7 @@ REFUSED = {
     ADJUDICATORS: {"outsider": OUTSIDE, "annotator": WITHIN, "other_annotator": WITHIN, "manager": WITHIN},
     HOLDER: dict.fromkeys(["outsider", "other_annotator", "adjudicator", "manager"], OUTSIDE),
     DECIDER: dict.fromkeys(["outsider", "annotator", "other_annotator", "manager"], OUTSIDE),
+    OWNERS: dict.fromkeys(["outsider", "annotator", "other_annotator", "adjudicator"], OUTSIDE),
 }
 
 
