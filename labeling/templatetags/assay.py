@@ -1,9 +1,12 @@
 """Template tags and filters of the pages."""
 
+from collections.abc import Sequence
+
 from django import template
 from django.utils.safestring import SafeString
 
 from labeling.models import Pool, User
+from labeling.queries.round_waiting import names_in_words
 from labeling.queries.rounds import QuestionState
 from labeling.queries.run_results import REASONS
 from labeling.rendering import render_answer, render_text
@@ -103,6 +106,12 @@ def unlocalized(number: float) -> str:
 def manages_any(user: User) -> bool:
     """Whether the person manages some pool, which decides what the header offers."""
     return user.is_authenticated and Pool.objects.managed_by(user).exists()
+
+
+@register.filter
+def names(people: Sequence[str]) -> str:
+    """``ana, ben or 3 others``."""
+    return names_in_words(people)
 
 
 @register.filter

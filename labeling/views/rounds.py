@@ -18,6 +18,8 @@ from labeling.queries.own_answers import n_answered
 from labeling.queries.pools import budgets_of
 from labeling.queries.queue import empty_queue
 from labeling.queries.reveals import n_with_model_answers, reveal_summary
+from labeling.queries.round_times import times_of
+from labeling.queries.round_waiting import waiting_in
 from labeling.queries.rounds import round_progress
 from labeling.views.access import managed_budget, managed_pool, managed_run, round_or_404
 from labeling.views.respond import HtmxHttpRequest, redirect, render_page, say
@@ -102,6 +104,8 @@ def round_page(request: HtmxHttpRequest, round_id: int) -> HttpResponse:
     if context["can_manage"]:
         context["progress"] = progress = round_progress(round=round)
         context["agreement"] = agreement_in_words(progress)
+        context["waiting"] = waiting_in(progress)
+        context["times"] = times_of(round)
         context["flags"] = flags_in(round=round)
         context["reveals"] = reveal_summary(round=round)
         return render_page(request, "labeling/round.html", "progress", context)

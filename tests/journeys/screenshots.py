@@ -316,6 +316,7 @@ def seed() -> dict[str, Any]:
                 answer=truth,
                 idempotency_key=uuid.uuid4(),
                 by=user,
+                seconds_spent=[95, 140, 610, 48, 210][i] * (1.0 if user is ana else 1.7),
                 confident=i != 2,
                 note="The second root does not satisfy the domain." if i == 2 else "",
             )
