@@ -4,10 +4,10 @@
 
 Makes a pool, selects some thousands of its questions into a round, serves the application with gunicorn as the README
 says, and has annotators answer over HTTP: from this machine, so that the load generator takes its share of the cores.
-A pair is one answer submitted and the next question claimed and shown: a POST that records the answer, claims and
-redirects, and the GET of the page. Twice: with answers falling due at ``--rate`` a second whether or not the server
-keeps up (an answer that must wait for its annotator is late from the moment it was due), and with no pause at all.
-Prints one JSON line for each, times in milliseconds.
+A pair is one answer submitted and the next question claimed and shown: one POST, as the page sends it where JavaScript
+is on; with ``--plain`` a POST that redirects and the GET of the whole page. Twice: with answers falling due at
+``--rate`` a second whether or not the server keeps up (an answer that must wait for its annotator is late from the
+moment it was due), and with no pause at all. Prints one JSON line for each, times in milliseconds.
 """
 
 from __future__ import annotations
@@ -115,50 +115,63 @@ def prepare(n_questions: int, n_annotators: int, overlap: int) -> None:
 class Annotator:
     """One person with a browser, which keeps its connection, and the question in front of them."""
 
-    def __init__(self, port: int, session: str, round_id: int, seed: int) -> None:
+    def __init__(self, port: int, session: str, round_id: int, seed: int, *, plain: bool) -> None:
         self.connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
         self.token = secrets.token_hex(16)
         self.cookies = {"sessionid": session, "csrftoken": self.token}
-        self.round_id, self.rng = round_id, random.Random(seed)
+        self.round_id, self.rng, self.plain = round_id, random.Random(seed), plain
         self.page = self.address = ""
 
     def start(self) -> None:
         """Take the first question."""
-        self.show(self.ask("POST", f"/rounds/{self.round_id}/annotate/", {}))
+        self.claim(f"/rounds/{self.round_id}/annotate/", {})
 
     def pair(self) -> tuple[float, float]:
         """Submit an answer and see the next question; return the seconds of the one and of the other."""
-        fields = dict(HIDDEN.findall(FORM.search(self.page)[0]))  # type: ignore[index]
+        form = FORM.search(self.page)
+        if form is None:
+            raise RuntimeError(f"No form to answer on {self.address}: {self.page[:2000]}")
+        fields = dict(HIDDEN.findall(form[0]))
         fields["answer"] = self.rng.choice(ANSWERS)(self.rng.randint(2, 4))
+        return self.claim(f"{self.address}submit/", fields)
+
+    def claim(self, action: str, fields: dict[str, str]) -> tuple[float, float]:
+        """Send a form that leads to the next question; return the seconds of reply and page."""
         started = time.monotonic()
-        address = self.ask("POST", f"{self.address}submit/", fields)
-        submitted = time.monotonic()
-        self.show(address)
-        return submitted - started, time.monotonic() - submitted
+        response, text = self.ask("POST", action, fields)
+        claimed = time.monotonic()
+        address = response.headers.get("Location" if self.plain else "HX-Push-Url") or ""
+        if response.status != (302 if self.plain else 200) or not address.startswith("/slots/"):
+            raise RuntimeError(f"{action} answered {response.status} and led to {address!r}: {text[:2000]}")
+        self.address, self.page = address, text
+        if self.plain:
+            response, self.page = self.ask("GET", address, None)
+            if response.status != 200:
+                raise RuntimeError(f"{address} answered {response.status}: {self.page[:2000]}")
+        return claimed - started, time.monotonic() - claimed
 
-    def show(self, address: str) -> None:
-        if not address.startswith("/slots/"):
-            raise RuntimeError(f"The queue ran dry: sent to {address}. Give the round more questions.")
-        self.address, self.page = address, self.ask("GET", address, None)
-
-    def ask(self, method: str, address: str, fields: dict[str, str] | None) -> str:
-        """Return the page, or the address that a form leads to."""
+    def ask(self, method: str, address: str, fields: dict[str, str] | None) -> tuple[http.client.HTTPResponse, str]:
+        """Send a request, once more where the server had closed a connection that was idle, as browsers do."""
         headers = {"Cookie": "; ".join(f"{name}={value}" for name, value in self.cookies.items())}
+        if not self.plain:
+            headers |= {"HX-Request": "true", "HX-Current-URL": f"http://127.0.0.1{self.address}"}
         body = None
         if fields is not None:
             headers |= {"X-CSRFToken": self.token, "Content-Type": "application/x-www-form-urlencoded"}
             body = urlencode(fields)
-        self.connection.request(method, address, body, headers)
-        response = self.connection.getresponse()
+        try:
+            self.connection.request(method, address, body, headers)
+            response = self.connection.getresponse()
+        except (http.client.RemoteDisconnected, ConnectionResetError, BrokenPipeError):
+            self.connection.close()
+            self.connection.request(method, address, body, headers)
+            response = self.connection.getresponse()
         text = response.read().decode()
         for cookie in response.headers.get_all("Set-Cookie", []):
             name, _, rest = cookie.partition("=")
             if name != "csrftoken":
                 self.cookies[name] = rest.partition(";")[0]
-        wanted = 200 if method == "GET" else 302
-        if response.status != wanted:
-            raise RuntimeError(f"{method} {address} answered {response.status}, not {wanted}: {text[:2000]}")
-        return text if method == "GET" else response.headers["Location"]
+        return response, text
 
 
 class Load:
@@ -204,7 +217,7 @@ def open_loop(rate: float, seconds: float) -> Queue[float]:
 
 
 @contextmanager
-def served(environ: dict[str, str], workers: int, threads: int) -> Iterator[int]:
+def served(environ: dict[str, str], workers: int, threads: int) -> Iterator[tuple[int, int]]:
     """Serve the application with gunicorn on a free port of the loopback."""
     from labeling.demo.serving import free_port
 
@@ -223,10 +236,23 @@ def served(environ: dict[str, str], workers: int, threads: int) -> Iterator[int]
                 time.sleep(0.2)
         else:
             raise RuntimeError("The server did not come up.")
-        yield port
+        yield port, server.pid
     finally:
         server.terminate()
         server.wait(timeout=30)
+
+
+def cpu_seconds(server: int) -> float:
+    """Return the processor time that the server's processes have taken, without those that compare answers."""
+    ticks = 0
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = stat.read_text().rpartition(")")[2].split()
+        except OSError:
+            continue  # it ended meanwhile
+        if server in (int(fields[1]), int(stat.parent.name)):
+            ticks += int(fields[11]) + int(fields[12])
+    return ticks / os.sysconf("SC_CLK_TCK")
 
 
 def percentiles(seconds: list[float]) -> dict[str, float]:
@@ -250,15 +276,16 @@ def measure(n_questions: int, options: argparse.Namespace) -> None:
             text=True,
         )
         made = json.loads(prepared.stdout.splitlines()[-1])
-        with served(environ, options.workers, options.threads) as port:
+        with served(environ, options.workers, options.threads) as (port, server):
             annotators = [
-                Annotator(port, session, made["round"], seed) for seed, session in enumerate(made["sessions"])
+                Annotator(port, session, made["round"], seed, plain=options.plain)
+                for seed, session in enumerate(made["sessions"])
             ]
             for annotator in annotators:
                 annotator.start()
             Load(annotators).run(None, time.monotonic() + options.warm_seconds)
             for mode in ("open loop", "no think time"):
-                load = Load(annotators)
+                load, cpu = Load(annotators), cpu_seconds(server)
                 if mode == "open loop":
                     took = load.run(open_loop(options.rate, options.seconds), 0)
                 else:
@@ -272,13 +299,15 @@ def measure(n_questions: int, options: argparse.Namespace) -> None:
                     "overlap": options.overlap,
                     "workers": options.workers,
                     "threads": options.threads,
+                    "page": "plain" if options.plain else "htmx",
                     "mode": mode,
                     "asked_pairs_per_second": options.rate if mode == "open loop" else None,
                     "pairs": len(totals),
                     "pairs_per_second": round(len(totals) / took, 1),
+                    "server_cpu_ms_per_pair": round((cpu_seconds(server) - cpu) * 1000 / len(totals), 1),
                     "submit_claim_and_show_ms": percentiles(list(totals)),
-                    "submit_and_claim_ms": percentiles(list(submits)),
-                    "show_ms": percentiles(list(shows)),
+                    "post_ms": percentiles(list(submits)),
+                    "get_ms": percentiles(list(shows)) if options.plain else None,
                     "errors": load.errors,
                     "load_average": round(os.getloadavg()[0], 1),
                 }
@@ -297,6 +326,7 @@ def main() -> None:
     parser.add_argument("--overlap", type=int, default=2)
     parser.add_argument("--workers", type=int, default=2, help="gunicorn's processes")
     parser.add_argument("--threads", type=int, default=4, help="threads of each")
+    parser.add_argument("--plain", action="store_true", help="as browsers without JavaScript")
     parser.add_argument("--database-url", default="", help="an empty database; a new SQLite file where not given")
     parser.add_argument("--prepare", type=int, nargs=3, help=argparse.SUPPRESS)
     options = parser.parse_args()

@@ -4,13 +4,24 @@
 they may manage, but never answer in anybody's name.
 """
 
+from django.db.models import CharField
+
 from labeling.errors import NotAllowed
 from labeling.models import CalibrationSet, Membership, Pool, Role, Slot, User
+from labeling.prepared import Parameter, Prepared
+
+_MEMBERSHIPS = Prepared(
+    lambda: Membership.objects.filter(
+        user=Parameter("user"), pool=Parameter("pool"), role=Parameter("role", CharField())
+    ).values_list("pk")
+)
 
 
 def has_role(pool: Pool, user: User | None, role: Role) -> bool:
     """Whether the user has this very role in the pool."""
-    return user is not None and user.is_active and Membership.objects.of(user, role).filter(pool=pool).exists()
+    if user is None or not user.is_active:
+        return False
+    return bool(_MEMBERSHIPS.rows(user=user.pk, pool=pool.pk, role=Role(role).value))
 
 
 def can_manage(pool: Pool, user: User | None) -> bool:

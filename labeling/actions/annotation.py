@@ -174,6 +174,7 @@ def _record_once(slot: Slot, annotation: Annotation) -> Annotation:
         return given
     same = Slot.objects.filter(round_id=slot.round_id, purpose=slot.purpose, **slot.asked_ids)
     mine = same.held_by(by).first() or slot
+    mine.round, mine.question, mine.calibration_item = slot.round, slot.question, slot.calibration_item  # as loaded
     theirs_or_free = Slot.objects.held_by(by) | Slot.objects.filter(state=Slot.State.OPEN)
     counted = theirs_or_free.filter(pk=mine.pk).update(state=Slot.State.DONE, holder=by, lease_until=None)
     if annotation.seconds_spent is None and counted and mine.claimed_at is not None:

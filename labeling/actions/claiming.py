@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.conf import settings
-from django.db import transaction
+from django.db import connection, transaction
 from django.db.models import CharField, DateTimeField, QuerySet
 from django.utils import timezone
 
@@ -36,7 +36,7 @@ def claim(*, rounds: QuerySet[Round], pool: Pool, purpose: Slot.Purpose, user: U
     exact: at that moment there was no slot for the user.
     """
     pk = _claim(rounds.filter(run__pool=pool), pool, purpose, user)
-    return None if pk is None else _loaded(pk)
+    return None if pk is None else Slot.objects.loaded().get(pk=pk)
 
 
 @transaction.atomic
@@ -82,7 +82,7 @@ def _free(**state: Any) -> Prepared:
             Slot.objects.filter(round=Parameter("round"), purpose=Parameter("purpose", CharField()), **state)
             .unseen_by(Parameter("user"))
             .order_by("priority", "id")
-            .values_list("priority", "pk")[:1]
+            .values_list("priority", "pk", "round", "question", "holder")[:1]
         )
     )
 
@@ -98,23 +98,24 @@ def _first_free(rounds: Iterable[int], purpose: Slot.Purpose, user: User, now: d
     """
     asked = {"purpose": purpose.value, "user": user.pk, "now": now}
     found = [row for round in rounds for ways in (_OPEN, _LAPSED) for row in ways.rows(round=round, **asked)]
-    return Slot.objects.get(pk=min(found)[1]) if found else None
+    if not found:
+        return None
+    priority, pk, round, question, holder = min(found, key=lambda row: row[:2])
+    return Slot(pk=pk, round_id=round, question_id=question, holder_id=holder, purpose=purpose, priority=priority)
 
 
 def lock_person(user: User) -> None:
-    """One claim or submission at a time per person: two tabs and double clicks wait for each other."""
-    User.objects.select_for_update(no_key=True).only("pk").get(pk=user.pk)
+    """One claim or submission at a time per person: two tabs and double clicks wait for each other.
+
+    Where one transaction writes at a time anyway there is nothing to lock.
+    """
+    if connection.features.has_select_for_update:
+        User.objects.select_for_update(no_key=True).only("pk").get(pk=user.pk)
 
 
 def lease_end(now: datetime) -> datetime:
     """Return until when a slot claimed or extended now stays with its holder."""
     return now + timedelta(minutes=settings.ASSAY_SLOT_MINUTES)
-
-
-def _loaded(pk: int) -> Slot:
-    return Slot.objects.select_related("round__run__pool", "round__guideline", "question", "calibration_item").get(
-        pk=pk
-    )
 
 
 def check_shown(slot: Slot, user: User) -> None:
@@ -203,4 +204,4 @@ def extend_lease(*, slot: Slot, by: User) -> Slot:
     check_shown(slot, by)
     if not Slot.objects.held_by(by).filter(pk=slot.pk).update(lease_until=lease_end(timezone.now())):
         raise slot_lost(slot)
-    return _loaded(slot.pk)
+    return Slot.objects.loaded().get(pk=slot.pk)

@@ -67,7 +67,7 @@ def is_complete(round: Round, question: Question) -> bool:
     return bool(found["done"] >= round.overlap and not found["pending"])
 
 
-def unsettle_question(*, round: Round, question: Question, by: User) -> bool:
+def unsettle_question(*, round: Round, question: Question, by: User | None) -> bool:
     """Take back what the answers to a question came to, inside a transaction that changes one of them.
 
     A gold answer that rests on the annotators' agreement goes, and a disagreement that no adjudicator has taken yet;
@@ -114,7 +114,13 @@ def sweep_rounds() -> None:
 
 def counted_annotations(round: Round, question: Question) -> list[Annotation]:
     """Return the answers to a question that count, first come first."""
-    return list(Annotation.objects.counting().filter(slot__round=round, slot__question=question).order_by("id"))
+    latest: dict[tuple[int, int], Annotation] = {}  # as Annotation.objects.counting(), found faster for one question
+    said = Annotation.objects.filter(
+        slot__round=round, slot__question=question, slot__purpose=Slot.Purpose.LABEL, slot__state=Slot.State.DONE
+    )
+    for annotation in said.filter(surplus=False, withdrawal=None).order_by("version"):
+        latest[annotation.slot_id, annotation.annotator_id] = annotation
+    return sorted(latest.values(), key=lambda annotation: annotation.pk)
 
 
 def _ready_questions(round: Round) -> QuerySet[Question]:

@@ -186,6 +186,12 @@ class AboutQuerySet(models.QuerySet[Any]):
 
 
 class SlotQuerySet(models.QuerySet["Slot"]):
+    def loaded(self) -> "SlotQuerySet":
+        """Slots with what their pages show; not the report of the run, which may be long."""
+        return self.select_related("round__run__pool", "round__guideline", "question", "calibration_item").defer(
+            "round__run__report", "round__run__traceback"
+        )
+
     def held_by(self, user: Any) -> "SlotQuerySet":
         """Slots the user holds now, also past their time as long as nobody else has claimed them."""
         return self.filter(holder=user, state=Slot.State.LEASED)

@@ -11,6 +11,7 @@ from django.db.models import Count, Min, Q
 from django.utils import timezone
 
 from labeling.models import Annotation, Reveal, Round, Skip, Slot, User
+from labeling.queries.own_answers import n_answered
 
 FIGURE_KEYS = ("figure", "figures", "figure_url", "image", "images", "image_url", "diagram")
 
@@ -49,7 +50,7 @@ def surroundings_of(*, slot: Slot, user: User) -> Surroundings:
     return Surroundings(
         n_done=done["n_done"],
         n_answers=done["n_answers"],
-        n_mine=Annotation.objects.standing().filter(annotator=user, slot__round=slot.round_id).count(),
+        n_mine=n_answered(slot.round, user),
         recent=recent,
         undoable=undoable_in(round=slot.round, user=user, recent=recent),
         previous=previous,
@@ -67,8 +68,11 @@ def done_in(round: Round) -> dict[str, int]:
 
 def recent_in(*, round: Round, user: User, limit: int = 5) -> tuple[Annotation, ...]:
     """Return what the person answered last in the round, newest first."""
-    mine = Annotation.objects.standing().filter(annotator=user, slot__round=round)
-    return tuple(mine.select_related("slot__question", "slot__calibration_item").order_by("-id")[:limit])
+    mine = Annotation.objects.filter(annotator=user, slot__round=round, withdrawal=None).order_by("-id")
+    latest: dict[int, Annotation] = {}
+    for annotation in mine.select_related("slot__question", "slot__calibration_item")[: 4 * limit]:
+        latest.setdefault(annotation.slot_id, annotation)
+    return tuple(latest.values())[:limit]
 
 
 def undoable_in(*, round: Round, user: User, recent: tuple[Annotation, ...]) -> Undoable | None:

@@ -87,12 +87,8 @@ def draft_of(*, slot: Slot, user: User) -> Draft | None:
 
 def slot_for(*, user: User, slot_id: int) -> Slot | None:
     """Return a slot whose question was given to the user, loaded for its page; None otherwise."""
-    return (
-        Slot.objects.shown_to(user)
-        .select_related("round__run__pool", "round__guideline", "question", "calibration_item")
-        .filter(pk=slot_id)
-        .first()
-    )
+    slot = Slot.objects.loaded().filter(pk=slot_id).first()
+    return slot if slot is not None and Draft.objects.about(slot).filter(author=user).exists() else None
 
 
 def read_answer(*, slot: Slot, answer: str) -> ReadAs:
