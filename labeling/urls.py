@@ -11,15 +11,17 @@ from labeling.views import (
     exports,
     home,
     imports,
+    meaning,
     people,
     policy_models,
     pools,
+    practice,
+    run_details,
 )
 from labeling.views import comparisons as comparison_views
 from labeling.views import curricula as curriculum_views
 from labeling.views import reveal as reveal_views
 from labeling.views import rounds as round_views
-from labeling.views import run_details
 from labeling.views import runs as run_views
 from labeling.views import tokens as token_views
 from labeling.views import variance as variance_views
@@ -79,6 +81,11 @@ urlpatterns = [
     path("rounds/<int:round_id>/status/", round_views.round_status, name="round-status"),
     path("rounds/<int:round_id>/guideline/", answered.round_guideline, name="round-guideline"),
     path("rounds/<int:round_id>/annotate/", annotate.claim, name="annotate"),
+    path("rounds/<int:round_id>/practice/", practice.practice, name="practice"),
+    path("practice/<int:answer_id>/", practice.practice_answer, name="practice-answer"),
+    path("rounds/<int:round_id>/questions/<int:question_id>/", meaning.question_answers, name="question-answers"),
+    path("rounds/<int:round_id>/questions/<int:question_id>/meaning/", meaning.meaning, name="answers-meaning"),
+    path("rounds/<int:round_id>/ask-again/", meaning.answer_buy, name="answer-buy"),
     path("rounds/<int:round_id>/adjudicate/", adjudicate.claim, name="adjudicate"),
     path("slots/<int:slot_id>/", annotate.slot, name="slot"),
     path("slots/<int:slot_id>/draft/", annotate.draft, name="slot-draft"),

@@ -7,6 +7,8 @@ from django.db.models import Count, Max, Q, QuerySet
 from django.utils import timezone
 
 from labeling.models import Invitation, Membership, Pool, Role, User
+from labeling.queries.intervals import Share
+from labeling.queries.quality import accuracies_in
 
 
 @dataclass(frozen=True)
@@ -17,6 +19,7 @@ class Member:
     roles: tuple[Role, ...]
     n_answers: int
     last_answer_at: datetime | None
+    checks: Share  # of the calibration checks they have answered, how many rightly
 
 
 def roles_of(*, pool: Pool, user: User) -> set[Role]:
@@ -39,8 +42,15 @@ def members_of(*, pool: Pool) -> list[Member]:
     roles: dict[int, list[Role]] = {}
     for user_id, role in Membership.objects.filter(pool=pool).order_by("id").values_list("user_id", "role"):
         roles.setdefault(user_id, []).append(Role(role))
+    checks = accuracies_in(pool=pool)
     return [
-        Member(user=user, roles=tuple(roles[user.pk]), n_answers=user.n_answers, last_answer_at=user.last_answer_at)
+        Member(
+            user=user,
+            roles=tuple(roles[user.pk]),
+            n_answers=user.n_answers,
+            last_answer_at=user.last_answer_at,
+            checks=checks.get(user.pk, Share(0, 0)),
+        )
         for user in people
         if user.pk in roles
     ]

@@ -138,7 +138,7 @@ def _question_progress(
         rank=slots[0].priority,
         state=_state(round, slots, counted, gold, n_free_units),
         n_answers=len(counted),
-        overlap=round.overlap,
+        overlap=_wanted(round, slots),
         holds=tuple(
             Hold(slot=slot, user=slot.holder, until=slot.lease_until, has_lapsed=slot.lease_until <= now)
             for slot in slots
@@ -149,6 +149,12 @@ def _question_progress(
     )
 
 
+def _wanted(round: Round, slots: list[Slot]) -> int:
+    """How many answers the question wants: what the round asks of everybody, or more where some were bought since."""
+    asked = sum(slot.purpose == Slot.Purpose.LABEL and slot.state != Slot.State.VOID for slot in slots)
+    return max(round.overlap, asked)
+
+
 def _state(
     round: Round, slots: list[Slot], counted: list[Annotation], gold: GoldAnswer | None, n_free_units: int
 ) -> QuestionState:
@@ -157,7 +163,7 @@ def _state(
     adjudication = next((slot for slot in slots if slot.is_adjudication and slot.state != Slot.State.VOID), None)
     if adjudication is not None and adjudication.state == Slot.State.DONE:
         return QuestionState.UNANSWERABLE
-    is_complete = len(counted) >= round.overlap
+    is_complete = len(counted) >= _wanted(round, slots)
     if is_complete and not any(annotation.answer for annotation in counted):
         return QuestionState.UNANSWERABLE
     if round.status == Round.Status.CLOSED:

@@ -12,8 +12,9 @@ from django.views.decorators.http import require_http_methods, require_POST
 from labeling.actions import adjudication as actions
 from labeling.errors import Conflict, LabelingError
 from labeling.forms import DecisionForm
-from labeling.models import Round, Slot
+from labeling.models import Round, Slot, User
 from labeling.queries.adjudication import Disagreement, disagreement
+from labeling.queries.queue import draft_of
 from labeling.views.access import round_or_404, shown_dispute
 from labeling.views.respond import HtmxHttpRequest, redirect, refused, say
 
@@ -30,7 +31,8 @@ def adjudication(request: HtmxHttpRequest, slot_id: int) -> HttpResponse:
     """The disagreement, and the decision."""
     slot = shown_dispute(request.user, slot_id)
     found = disagreement(slot=slot)
-    form = DecisionForm(request.POST or None, initial={"idempotency_key": uuid4()})
+    typed = _typed(slot, request.user)
+    form = DecisionForm(request.POST or None, initial={**typed, "idempotency_key": uuid4()})
     refusal, unreadable = "", False
     if request.method == "POST" and form.is_valid():
         try:
@@ -55,13 +57,27 @@ def adjudication(request: HtmxHttpRequest, slot_id: int) -> HttpResponse:
         "form": form,
         "refusal": refusal,
         "ask_confirmation": unreadable,
+        "found": found,
         "is_decided": decided,
+        "is_void": slot.state == Slot.State.VOID,
     }
     return render(request, "labeling/adjudication.html", context, status=422 if form.errors or refusal else 200)
 
 
+def _typed(slot: Slot, user: User) -> dict[str, str]:
+    """What the person has chosen and typed so far, kept when they merge answers or cannot decide just then."""
+    draft = draft_of(slot=slot, user=user)
+    kept = draft.content if draft else {}
+    return {
+        "decision": kept.get("decision", ""),
+        "answer": kept.get("answer", ""),
+        "reason": kept.get("reason") or kept.get("unanswerable_reason", ""),
+        "note": kept.get("note", ""),
+    }
+
+
 def _decision(data: dict[str, Any], found: Disagreement) -> dict[str, Any]:
-    """Turn the form's choice (a group's letter, ``other`` or ``unanswerable``) into what the action takes."""
+    """Turn the form's choice (a group's key, ``other`` or ``unanswerable``) into what the action takes."""
     decision = {
         "note": data["note"],
         "idempotency_key": data["idempotency_key"],
@@ -71,7 +87,7 @@ def _decision(data: dict[str, Any], found: Disagreement) -> dict[str, Any]:
         return decision | {"answer": data["answer"]}
     if data["decision"] == "unanswerable":
         return decision | {"unanswerable_reason": data["reason"]}
-    group = next((group for group in found.groups if group.letter == data["decision"]), None)
+    group = next((group for group in found.groups if group.key == data["decision"]), None)
     if group is None or group.is_unanswerable:
         raise LabelingError("Choose one of the answers that are shown.", code="decision_unknown")
     return decision | {"answer": group.answers[0]}

@@ -14,8 +14,10 @@ from labeling.queries.agreement import agreement_in_words
 from labeling.queries.answering import recent_in, undoable_in
 from labeling.queries.flags import flags_in
 from labeling.queries.guidelines import guideline_for
+from labeling.queries.label_risk import label_risk
 from labeling.queries.own_answers import n_answered
 from labeling.queries.pools import budgets_of
+from labeling.queries.quality import round_checks
 from labeling.queries.queue import empty_queue
 from labeling.queries.reveals import n_with_model_answers, reveal_summary
 from labeling.queries.round_times import times_of
@@ -104,10 +106,14 @@ def round_page(request: HtmxHttpRequest, round_id: int) -> HttpResponse:
     if context["can_manage"]:
         context["progress"] = progress = round_progress(round=round)
         context["agreement"] = agreement_in_words(progress)
+        if not request.htmx:  # the part that htmx asks for is progress alone
+            context["checks"] = checks = round_checks(round=round)
+            context["risk"] = label_risk(progress=progress, checks=checks)
         context["waiting"] = waiting_in(progress)
         context["times"] = times_of(round)
         context["flags"] = flags_in(round=round)
         context["reveals"] = reveal_summary(round=round)
+        context["flags"] = flags_in(round=round)
         return render_page(request, "labeling/round.html", "progress", context)
     context |= {"n_mine": n_answered(round, user), "guide": guideline_for(round=round, user=user)}
     return render(request, "labeling/round_queue.html", context)

@@ -17,7 +17,19 @@ from labeling.actions.curricula import RewardReport, create_curriculum, observe
 from labeling.actions.exports import create_snapshot
 from labeling.actions.imports import preview_import
 from labeling.actions.tokens import create_token
-from labeling.models import Annotation, Comparison, Export, Pool, Reveal, Role, Round, SelectionRun, Slot, User
+from labeling.models import (
+    Annotation,
+    Comparison,
+    Export,
+    Pool,
+    PracticeAnswer,
+    Reveal,
+    Role,
+    Round,
+    SelectionRun,
+    Slot,
+    User,
+)
 from selector.comparing.comparison import compare_strategies
 from selector.config import SelectionConfig
 from tests import factories
@@ -163,6 +175,9 @@ def world(pool, manager, annotator, other_annotator, adjudicator, outsider, sett
             )
     revealed = Annotation.objects.filter(annotator=annotator).order_by("id")[0]
     Reveal.objects.create(annotation=revealed, answers=[HOSTILE, "3", r"\frac{7}{2}"], own=1)
+    practised = PracticeAnswer.objects.create(
+        round=round, item=calibration_set.items.first(), annotator=annotator, answer=HOSTILE, against=HOSTILE
+    )
     held = annotation.claim_slot(round=round, user=annotator)
     annotation.save_draft(slot=held, draft={"answer": HOSTILE, "unsure": True, "note": HOSTILE}, by=annotator)
     dispute = adjudication.claim_adjudication(round=round, user=adjudicator)
@@ -180,6 +195,7 @@ def world(pool, manager, annotator, other_annotator, adjudicator, outsider, sett
     api_token, _ = create_token(pool=pool, name=HOSTILE[:100], by=manager)
     invitation, token = people.create_invitation(pool=pool, role=Role.ANNOTATOR, by=manager)
     of_pool, of_run, of_round = {"pool_slug": pool.slug}, {"run_id": run.pk}, {"round_id": round.pk}
+    of_question = {**of_round, "question_id": dispute.question_id}
     of_comparison = {"comparison_id": comparison.pk}
     of_slot, of_import = {"slot_id": held.pk}, {"import_id": batch.pk}
     of_curriculum = {"curriculum_id": curriculum.pk}
@@ -215,6 +231,9 @@ def world(pool, manager, annotator, other_annotator, adjudicator, outsider, sett
             ),
             **dict.fromkeys(["slot-undo", "slot-revise", "slot-flag", "slot-guideline"], of_slot),
             "round-guideline": of_round,
+            **dict.fromkeys(["practice", "answer-buy"], of_round),
+            **dict.fromkeys(["question-answers", "answers-meaning"], of_question),
+            "practice-answer": {"answer_id": practised.pk},
             "slot-reveal": {"slot_id": revealed.slot_id},
             **dict.fromkeys(["import-preview", "import-commit", "import-discard"], of_import),
             "set-variance": {"set_id": calibration_set.pk},

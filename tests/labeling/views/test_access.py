@@ -62,6 +62,11 @@ ADDRESSES = {
     "round-status": (MANAGERS, "POST"),
     "round-guideline": (MEMBERS, "POST"),
     "annotate": (ANNOTATORS, "POST"),
+    "practice": (ANNOTATORS, "GET POST"),
+    "practice-answer": (HOLDER, "GET"),
+    "question-answers": (MANAGERS, "GET"),
+    "answers-meaning": (MANAGERS, "POST"),
+    "answer-buy": (MANAGERS, "POST"),
     "adjudicate": (ADJUDICATORS, "POST"),
     "slot": (HOLDER, "GET"),
     "slot-draft": (HOLDER, "POST"),
@@ -123,7 +128,9 @@ def url_of(name, world):
 
 
 def whoever_may(name, request):
-    return request.getfixturevalue({HOLDER: "annotator", DECIDER: "adjudicator"}.get(ADDRESSES[name][0], "manager"))
+    return request.getfixturevalue(
+        {HOLDER: "annotator", DECIDER: "adjudicator", ANNOTATORS: "annotator"}.get(ADDRESSES[name][0], "manager")
+    )
 
 
 def is_right(name, role, response):

@@ -29,9 +29,9 @@ def test_answers_are_shown_without_names(world, url, adjudicator, annotator, oth
 def test_choosing_a_group_makes_its_answer_gold(world, url, adjudicator, login):
     client = login(adjudicator)
     groups = client.get(url).context["groups"]
-    letter = next(group.letter for group in groups if group.answers == ("12",))
+    key = next(group.key for group in groups if group.answers == ("12",))
 
-    client.post(url, decision(letter, note="checked twice"))
+    client.post(url, decision(key, note="checked twice"))
 
     assert GoldAnswer.objects.get(question=world.dispute.question).answer == "12"
     assert Adjudication.objects.get().note == "checked twice"

@@ -17,7 +17,16 @@ PAGES = [
     name
     for name, (_, methods) in ADDRESSES.items()
     if "GET" in methods
-    and name not in {"export-file", "run-progress", "run-scores", "comparison-progress", "comparison-json", "slot-revise"}
+    and name
+    not in {
+        "comparison-json",
+        "comparison-progress",
+        "export-file",
+        "practice",
+        "run-progress",
+        "run-scores",
+        "slot-revise",
+    }
 ]
 
 
