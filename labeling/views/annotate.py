@@ -19,7 +19,7 @@ from django_htmx.http import push_url, reswap, retarget
 from labeling import policies
 from labeling.actions import annotation as actions
 from labeling.actions.practice import next_practice
-from labeling.actions.reveals import reveal_after
+from labeling.actions.reveals import answers_shown_first, reveal_after
 from labeling.errors import Conflict, LabelingError
 from labeling.forms import AnswerForm, DraftForm, FlagForm, UnanswerableForm
 from labeling.models import Annotation, Round, Slot, User
@@ -27,9 +27,11 @@ from labeling.queries import own_answers
 from labeling.queries.answering import figures_of, next_version_of, surroundings_of
 from labeling.queries.guidelines import guideline_for
 from labeling.queries.queue import draft_of, read_answer
+from labeling.queries.reveals import reveal_of
 from labeling.rendering import lettered, render_answer
 from labeling.views.access import round_or_404, shown_slot
 from labeling.views.respond import HtmxHttpRequest, redirect, refused
+from labeling.views.reveal import shown_answers
 
 
 @require_POST
@@ -235,13 +237,17 @@ def about(request: HtmxHttpRequest, slot: Slot) -> dict[str, Any]:
         "guide": guideline_for(round=slot.round, user=request.user),
         "around": surroundings_of(slot=slot, user=request.user),
         "choices": lettered(slot.asked.choices),
+        "shown_first": shown_answers(answers_shown_first(slot), slot.asked.choices),
     }
 
 
 def _page_of(request: HtmxHttpRequest, slot: Slot) -> HttpResponse:
     state = own_answers.state_for(slot, request.user)
     if state in {"answered", "given_back"}:
-        context = about(request, slot) | {"annotation": own_answers.own_annotation(slot, request.user)}
+        context = about(request, slot) | {
+            "annotation": own_answers.own_annotation(slot, request.user),
+            "has_reveal": reveal_of(slot=slot, user=request.user) is not None,
+        }
         return render(request, f"labeling/slot_done.html{'#work' if request.htmx else ''}", context)
     typed = typed_in(slot, request.user)
     form = AnswerForm(initial={**typed, "idempotency_key": uuid4()}, kind=slot.asked.answer_kind)

@@ -28,5 +28,8 @@
       }
     }
   });
-  document.addEventListener("DOMContentLoaded", () => document.getElementById("reveal-heading").focus());
+  document.addEventListener("DOMContentLoaded", () => {
+    document.getElementById("reveal-heading").focus();
+    for (const node of document.querySelectorAll("[data-answered]")) localStorage.removeItem(node.dataset.answered); // the server has it
+  });
 })();
