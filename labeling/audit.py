@@ -2,18 +2,28 @@
 
 from django.db.models import Model
 
-from labeling.models import AuditEvent, Pool, User
+from labeling.models import AuditEvent, Budget, Pool, User
 
 
 def record_event(
-    action: str, *, target: Model, by: User | None, pool: Pool | None = None, **details: object
+    action: str,
+    *,
+    target: Model,
+    by: User | None,
+    pool: Pool | None = None,
+    budget: Budget | int | None = None,
+    **details: object,
 ) -> AuditEvent:
-    """Write down one thing that somebody did; ``by`` is None for the machine itself."""
+    """Write down one thing that somebody did; ``by`` is None for the machine itself.
+
+    ``budget``: whose units it moved; its page lists the event.
+    """
     return AuditEvent.objects.create(
         actor=by,
         action=action,
         target_type=target._meta.label_lower,
         target_id=str(target.pk),
         pool=pool,
+        budget_id=budget.pk if isinstance(budget, Budget) else budget,
         details=details,
     )

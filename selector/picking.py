@@ -243,5 +243,15 @@ def _global_order(
     return order, tie_breaks
 
 
+def places(
+    scores: PoolScores, acquisition_scores: Floats, distances: Floats | None, config: SelectionConfig
+) -> NDArray[np.intp]:
+    """Return the place [N] of each row in the order of the whole pool, best 0, whether or not it may be picked."""
+    order, _ = _global_order(scores, acquisition_scores, distances, config)
+    found = np.empty(len(order), np.intp)
+    found[order] = np.arange(len(order))
+    return found
+
+
 def _tie_break_reason(row: int, beaten: int, tie_breaks: dict[str, Floats]) -> str:
     return next(name for name, keys in tie_breaks.items() if keys[row] != keys[beaten])

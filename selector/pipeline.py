@@ -16,7 +16,7 @@ from selector.config import SelectionConfig
 from selector.conformal import THRESHOLDS, Floats, group_thresholds
 from selector.diversity import cluster, distances_to_centres
 from selector.errors import InvalidConfig, MissingEvidence, PoolTooSmall
-from selector.picking import Pick, answer_scores_of, draw_controls, select
+from selector.picking import Pick, answer_scores_of, draw_controls, places, select
 from selector.requirements import available_evidence, check_evidence, check_fit, fit_empty_votes
 from selector.strategies import STRATEGIES, Evidence, Need, PoolScores, Strategy
 from selector.strategies.contract import HOW_TO_GET
@@ -127,14 +127,16 @@ def score(table: VoteTable, q_hat: float | Floats, config: SelectionConfig) -> P
 class SelectionResult:
     """Picks, what every question measured, and the report (plain JSON values, without tokens and seconds).
 
-    ``scores``, ``acquisition_scores``, ``labels`` and ``ineligible`` are aligned with ``scores.table.uids``;
-    ``ineligible`` holds a reason code or "". ``calibration`` is None where there was no calibration set.
+    ``scores``, ``acquisition_scores``, ``labels``, ``places`` and ``ineligible`` are aligned with
+    ``scores.table.uids``; ``places`` are those in the order of the whole pool, ties broken, from 0; ``ineligible``
+    holds a reason code or "". ``calibration`` is None where there was no calibration set.
     """
 
     picks: list[Pick]
     scores: PoolScores
     acquisition_scores: Floats
     labels: NDArray[np.intp]
+    places: NDArray[np.intp]
     ineligible: list[str]
     calibration: Calibration | None
     report: dict[str, object]
@@ -249,6 +251,7 @@ def run_selection(
         scores=scores,
         acquisition_scores=acquisition_scores,
         labels=labels,
+        places=places(scores, acquisition_scores, distances, config),
         ineligible=[reasons.get(uid, "") for uid in pool_table.uids],
         calibration=calibration,
         report=report,

@@ -250,6 +250,7 @@ def _scores(
                 cluster=int(result.labels[i]),
                 eligible=not result.ineligible[i],
                 ineligible_reason=result.ineligible[i],
+                place=int(result.places[i]) + 1,
                 x=None if point is None else float(point[0]),
                 y=None if point is None else float(point[1]),
             )

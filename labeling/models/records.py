@@ -41,6 +41,9 @@ class AuditEvent(AppendOnly):
     target_type = models.CharField(max_length=60)
     target_id = models.CharField(max_length=60)
     pool = models.ForeignKey("labeling.Pool", models.CASCADE, related_name="events", null=True)
+    budget = models.ForeignKey(
+        "labeling.Budget", models.CASCADE, related_name="events", null=True, help_text="Whose units it moved."
+    )
     details = models.JSONField(default=dict)
     created_at = models.DateTimeField(auto_now_add=True)
 

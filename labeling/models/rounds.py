@@ -46,9 +46,18 @@ class Budget(models.Model):
 
 
 class BudgetUnitQuerySet(models.QuerySet["BudgetUnit"]):
-    def free(self) -> "BudgetUnitQuerySet":
+    def untaken(self) -> "BudgetUnitQuerySet":
         """Units that no slot has taken; a void slot gives its unit back."""
         return self.filter(~Exists(Slot.objects.filter(unit=OuterRef("pk")).exclude(state=Slot.State.VOID)))
+
+    def free(self) -> "BudgetUnitQuerySet":
+        """Untaken units that no round holds back for its disagreements."""
+        return self.untaken().filter(held_for=None)
+
+    def usable_by(self, round: "Round") -> "BudgetUnitQuerySet":
+        """Untaken units of the round's budget that it may take: those it holds back first, then the free ones."""
+        mine = self.untaken().filter(Q(held_for=None) | Q(held_for=round), budget=round.budget_id)
+        return mine.order_by(F("held_for").asc(nulls_last=True), "number")
 
 
 class BudgetUnit(models.Model):
@@ -56,6 +65,14 @@ class BudgetUnit(models.Model):
 
     budget = models.ForeignKey(Budget, models.CASCADE, related_name="units")
     number = models.PositiveIntegerField()
+    held_for = models.ForeignKey(
+        "labeling.Round",
+        models.SET_NULL,
+        related_name="held_units",
+        null=True,
+        blank=True,
+        help_text="The open round that holds it back for disagreements, so that no other work takes it.",
+    )
 
     objects = BudgetUnitQuerySet.as_manager()
 
@@ -382,6 +399,24 @@ class Skip(models.Model):
             UniqueConstraint(fields=["round", "question", "user"], name="skip_once_per_person"),
             UniqueConstraint(fields=["round", "calibration_item", "user"], name="skip_check_once_per_person"),
             models.CheckConstraint(name="skip_question_xor_calibration_item", condition=ONE_IS_ASKED),
+        ]
+
+
+class Replacement(models.Model):
+    """A question that turned out unanswerable, and the next of its run's order, which is asked in its place."""
+
+    round = models.ForeignKey(Round, models.CASCADE, related_name="replacements")
+    replaced = models.ForeignKey("labeling.Question", models.PROTECT, related_name="+")
+    replacement = models.ForeignKey("labeling.Question", models.PROTECT, related_name="+")
+    taken_by = models.CharField(max_length=20, help_text="As of a pick: from its cluster, the global order, or a draw.")
+    place = models.PositiveIntegerField(null=True, help_text="In the run's order of the pool, from 1.")
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["id"]
+        constraints = [
+            UniqueConstraint(fields=["round", "replaced"], name="replaced_once_per_round"),
+            UniqueConstraint(fields=["round", "replacement"], name="replacement_once_per_round"),
         ]
 
 

@@ -63,6 +63,9 @@ class QuestionScore(models.Model):
     cluster = models.IntegerField(null=True)
     eligible = models.BooleanField(default=True)
     ineligible_reason = models.CharField(max_length=60, blank=True)
+    place = models.PositiveIntegerField(
+        null=True, help_text="In the strategy's order of the whole pool, ties broken, from 1."
+    )
     x = models.FloatField(null=True, help_text="Map of the pool, first principal component.")
     y = models.FloatField(null=True)
 
