@@ -74,6 +74,6 @@ def times_of(round: Round) -> RoundTimes | None:
 
 def _row(rank: int, text: str, seconds: list[float]) -> list[str]:
     name = f"{rank}. {' '.join(text.split())}"
-    shown = name if len(name) <= 28 else f"{name[:27]}…"
+    shown = name if len(name) <= 36 else f"{name[:35]}…"
     minutes = [f"{value / 60:.1f}" for value in (median(seconds), min(seconds), max(seconds))]
     return [shown, *minutes, str(len(seconds))]

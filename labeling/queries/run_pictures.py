@@ -6,12 +6,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import Count, F, OuterRef, Q, Subquery
-from django.db.models.functions import Left, Mod
+from django.db.models import BigIntegerField, Count, ExpressionWrapper, F, OuterRef, Q, Subquery
+from django.db.models.functions import Left
 
 from labeling.models import Pick, QuestionScore, SelectionRun
 
 MAP_POINTS = 2000  # of a larger pool the map shows an even share, and the first that many of the picks
+TURNS, STEP = 1_000_003, 618_035  # of a golden angle: any run of rows falls evenly on the circle, whatever its order
 
 
 @dataclass(frozen=True)
@@ -26,11 +27,11 @@ class SizeLine:
 @dataclass(frozen=True)
 class PoolMap:
     """The pool in two dimensions: ``points`` have x, y, question_id, uid, text (its beginning), set_size, cluster, and
-    rank (None where not picked). ``every``: of the questions that were not picked, each so-many-th is shown."""
+    rank (None where not picked). ``share``: of the questions that were not picked, how many are shown, from 0 to 1."""
 
     points: list[dict[str, Any]]
     n_questions: int
-    every: int
+    share: float
     n_picks_left_out: int
 
 
@@ -81,20 +82,24 @@ def truth_scores(run: SelectionRun) -> list[dict[str, float]]:
 
 
 def pool_map(run: SelectionRun) -> PoolMap:
-    """The map, thinned by the database where the pool is large, never of its picks. Two queries."""
+    """The map, thinned by the database where the pool is large, never of its picks. Two queries.
+
+    The share that is shown depends on the rows' numbers alone, in a way that no regular order of them can follow.
+    """
     scores = QuestionScore.objects.filter(run=run, x__isnull=False)
     n_questions = scores.count()
-    every = max(1, -(-n_questions // MAP_POINTS))
+    share = min(1.0, MAP_POINTS / max(1, n_questions))
+    turn = ExpressionWrapper(F("id") * STEP % TURNS, output_field=BigIntegerField())
     rank = Pick.objects.filter(run=run, question=OuterRef("question")).values("rank")
     columns = ["x", "y", "set_size", "cluster", "rank", "question_id"]
     points = list(
-        scores.annotate(rank=Subquery(rank), turn=Mod(F("id"), every))
-        .filter(Q(turn=0) | Q(rank__isnull=False))
+        scores.annotate(rank=Subquery(rank), turn=turn)
+        .filter(Q(turn__lt=int(share * TURNS)) | Q(rank__isnull=False))
         .order_by("id")
         .values(*columns, uid=F("question__uid"), text=Left("question__text", 120))
     )
     shown = [dict(point) for point in points if point["rank"] is None or point["rank"] <= MAP_POINTS]
-    return PoolMap(shown, n_questions=n_questions, every=every, n_picks_left_out=len(points) - len(shown))
+    return PoolMap(shown, n_questions=n_questions, share=share, n_picks_left_out=len(points) - len(shown))
 
 
 def score_rows(run: SelectionRun) -> Iterator[list[Any]]:

@@ -1,3 +1,6 @@
+from collections import Counter
+from itertools import pairwise
+
 import pytest
 
 from labeling.queries import run_pictures
@@ -32,7 +35,7 @@ def test_the_map_of_a_small_pool_shows_every_question(pool, django_assert_num_qu
     with django_assert_num_queries(2):
         shown = pool_map(run)
 
-    assert (shown.n_questions, shown.every, shown.n_picks_left_out) == (3, 1, 0)
+    assert (shown.n_questions, shown.share, shown.n_picks_left_out) == (3, 1.0, 0)
     assert [(point["uid"], point["set_size"], point["rank"], point["x"]) for point in shown.points] == [
         (questions[0].uid, 0, None, 0.0),
         (questions[1].uid, 1, 1, 1.0),
@@ -40,25 +43,26 @@ def test_the_map_of_a_small_pool_shows_every_question(pool, django_assert_num_qu
     ]
 
 
-@pytest.mark.parametrize("n", [40, 41, 120])
+@pytest.mark.parametrize("n", [41, 240])
 def test_the_map_of_a_large_pool_is_an_even_share_with_all_picks(n, pool, monkeypatch, django_assert_num_queries):
     monkeypatch.setattr(run_pictures, "MAP_POINTS", 20)
     run = factories.make_run(pool=pool)
     questions = factories.make_questions(pool=pool, n=n)
-    for i, question in enumerate(questions):
-        factories.make_score(run=run, question=question, x=float(i), y=0.0)
+    for i, question in enumerate(questions):  # in an order as regular as can be
+        factories.make_score(run=run, question=question, cluster=i % 4, x=float(i), y=0.0)
     for rank, question in enumerate(questions[5:10], 1):
         factories.make_pick(run=run, question=question, rank=rank)
 
     with django_assert_num_queries(2):
         shown = pool_map(run)
 
-    others = [point["x"] for point in shown.points if point["rank"] is None]
+    others = [point for point in shown.points if point["rank"] is None]
     assert sorted(point["rank"] for point in shown.points if point["rank"]) == [1, 2, 3, 4, 5]
-    assert shown.every == -(-n // 20)
-    assert len(others) <= 20
-    assert len({place % shown.every for place in others}) == 1
-    assert len(others) + 5 >= n // shown.every  # the picks stand for themselves
+    assert shown.share == pytest.approx(20 / n)
+    assert 13 <= len(others) <= 22
+    clusters = Counter(point["cluster"] for point in others)
+    assert min(clusters[cluster] for cluster in range(4)) >= 2
+    assert max(b["x"] - a["x"] for a, b in pairwise(others)) <= 4 * n / 20
 
 
 def test_a_map_says_how_many_picks_it_leaves_out(pool, monkeypatch):

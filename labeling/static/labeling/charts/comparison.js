@@ -1,7 +1,7 @@
 // Pictures of strategies side by side.
 "use strict";
 (() => {
-  const { kinds, token, rows, heads, number, tooltip, axisText, names, amounts, short, tint, tall, reference } = assayCharts;
+  const { kinds, token, rows, heads, number, tooltip, axisText, names, amounts, short, tint, tall, reference, plain } = assayCharts;
 
   // Strategies against strategies: a square for each pair, its value in it.
   function matrix(figure, { colour, strength, words }) {
@@ -49,7 +49,7 @@
       return {
         grid: { left: 8, right: 24, top: 22, bottom: 8, containLabel: true },
         xAxis: amounts({ axisLabel: { ...axisText(), hideOverlap: true, formatter: short } }),
-        yAxis: names(data.map(([key]) => key)),
+        yAxis: names(data.map(([key]) => plain(key))),
         tooltip: { ...tooltip(), trigger: "axis", axisPointer: { type: "none" }, formatter: ([bar]) => [bar.name, `${column}: ${data[bar.dataIndex][1]}`, ...more.map((name, i) => `${name}: ${data[bar.dataIndex][i + 2]}`)].join("\n") },
         series: [{
           type: "bar", barMaxWidth: 14,

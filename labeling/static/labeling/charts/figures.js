@@ -46,6 +46,12 @@
     })).filter((stop) => stop.words);
   }
 
+  // Lines of at most so many letters: a tooltip of ECharts does not break them by itself.
+  const wrapped = (text, most = 44) => text.split("\n").map((line) => line.split(" ").reduce((lines, word) => {
+    const longer = `${lines.at(-1)} ${word}`.trim();
+    return longer.length > most && lines.at(-1) ? [...lines, word] : [...lines.slice(0, -1), longer];
+  }, [""]).join("\n")).join("\n");
+
   const save = (name, blob) => {
     const link = element("a", { href: URL.createObjectURL(blob), download: name });
     link.click();
@@ -74,7 +80,9 @@
       option = kinds[figure.dataset.chart](figure);
       const ring = { borderColor: token("--focus"), borderWidth: 3, opacity: 1 };
       const series = option.series.map((each) => (each.silent ? each : { ...each, emphasis: { ...each.emphasis, itemStyle: { ...ring, ...each.emphasis?.itemStyle } } }));
-      chart.setOption({ animation: !still, animationDuration: 300, ...option, series, legend: { show: false, selected: selected() } }, true);
+      const { formatter } = option.tooltip;
+      const tooltip = formatter ? { ...option.tooltip, formatter: (found) => wrapped(formatter(found)) } : option.tooltip;
+      chart.setOption({ animation: !still, animationDuration: 300, ...option, series, tooltip, legend: { show: false, selected: selected() } }, true);
       stops = stopsOf(option).filter((stop) => !hidden.has(stop.seriesName));
       current = -1;
       drawLegend();

@@ -94,6 +94,9 @@
       const bare = () => ({ type: "value", scale: true, axisLabel: { show: false }, axisTick: { show: false }, axisLine: { show: false }, splitLine: { show: false } });
       const symbols = ["circle", "triangle", "diamond", "rect"];
       const small = others.length > 800 ? 6 : 8;
+      const picks = points.filter((point) => point.rank);
+      const crowd = (picks.length * 520) / figure.clientWidth;
+      const disc = crowd > 70 ? 10 : crowd > 25 ? 16 : 22;
       let groups;
       if (figure.dataset.colour === "cluster") {
         const clusters = [...new Set(others.map((point) => point.cluster))].sort((a, b) => a - b);
@@ -115,10 +118,10 @@
         series: [
           ...groups.map(({ name, color, symbol, data }) => ({ name, type: "scatter", symbol, symbolSize: small, data, itemStyle: { color, borderColor: token("--surface"), borderWidth: 0.5, opacity: 0.9 } })),
           {
-            name: "Picks", type: "scatter", symbolSize: 22, z: 3, emphasis: { scale: 1.25 },
-            data: points.filter((point) => point.rank),
-            itemStyle: { color: token("--gold-mark"), borderColor: token("--surface"), borderWidth: 2 },
-            label: { show: true, formatter: ({ data }) => data.rank, color: "#14120c", fontWeight: 600, fontSize: 11, fontFamily: token("--sans") },
+            name: "Picks", type: "scatter", symbolSize: disc, z: 3, emphasis: { scale: 1.25 },
+            data: picks,
+            itemStyle: { color: token("--gold-mark"), borderColor: token("--surface"), borderWidth: disc > 10 ? 2 : 1, opacity: 1 },
+            label: { show: disc > 10, formatter: ({ data }) => data.rank, color: "#14120c", fontWeight: 600, fontSize: disc > 16 ? 11 : 9, fontFamily: token("--sans") },
           },
         ],
       };
