@@ -11,13 +11,13 @@
     made.append(...children);
     return made;
   };
+  const SHAPES = { circle: "M5 .5a4.5 4.5 0 1 0 .01 0Z", rect: "M0 0H10V10H0Z", triangle: "M5 .5L9.8 9.5H.2Z", diamond: "M5 0L10 5 5 10 0 5Z", line: "M0 3.7H10V6.3H0Z" };
   const swatch = (colour, symbol) => {
-    const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
-    const shape = document.createElementNS("http://www.w3.org/2000/svg", symbol === "rect" ? "rect" : symbol === "line" ? "path" : "circle");
-    const at = { rect: { width: 10, height: 10, rx: 2 }, line: { d: "M0 5H10", "stroke-width": 2.5, stroke: colour }, circle: { cx: 5, cy: 5, r: 4.5 } };
-    for (const [key, value] of Object.entries({ fill: colour, ...at[symbol === "rect" || symbol === "line" ? symbol : "circle"] })) shape.setAttribute(key, value);
+    const [svg, shape] = ["svg", "path"].map((name) => document.createElementNS("http://www.w3.org/2000/svg", name));
     svg.setAttribute("viewBox", "0 0 10 10");
     svg.setAttribute("aria-hidden", "true");
+    shape.setAttribute("d", SHAPES[symbol] ?? SHAPES.circle);
+    shape.setAttribute("fill", colour);
     svg.append(shape);
     return svg;
   };
