@@ -211,6 +211,7 @@ REST_FRAMEWORK = {
     "DEFAULT_PARSER_CLASSES": ["labeling.api.parsing.LimitedJSONParser", "labeling.api.parsing.PageFormParser"],
     "DEFAULT_THROTTLE_CLASSES": ["labeling.api.authentication.Requests"],
     "DEFAULT_SCHEMA_CLASS": "labeling.api.schema.Schema",
+    "URL_FORMAT_OVERRIDE": None,  # the Accept header says what is wanted
     "EXCEPTION_HANDLER": "labeling.api.errors.error_response",
 }
 SPECTACULAR_SETTINGS = {

@@ -17,11 +17,19 @@ from labeling.api.endpoint import Endpoint, Scope
 from labeling.api.fields import JSONObject
 from labeling.api.schema import operation
 from labeling.engine.curricula import curriculum_kinds
+from labeling.errors import LabelingError
 from labeling.models import Curriculum
 from labeling.queries.curricula import curricula_of
 
 MOST_EVENTS = 5000  # in one request
 MOST_REWARDS = 4096  # of one event
+
+
+class NothingTaken(LabelingError):
+    """Every event of a report was rejected; details say why."""
+
+    code = "no_event_taken"
+    status = 422
 
 
 class ProposeSerializer(Serializer):
@@ -192,8 +200,9 @@ class Rewards(CurriculumView):
         ]
         rejected.sort(key=lambda each: int(str(each["position"])))
         answer = {"accepted": received.n_accepted, "repeated": received.n_repeated, "rejected": rejected}
-        nothing_was_good = received.n_accepted + received.n_repeated == 0
-        return Response(answer, status=422 if nothing_was_good else 200)
+        if received.n_accepted + received.n_repeated == 0:
+            raise NothingTaken(f"None of the {len(events)} events can be taken. {rejected[0]['message']}", **answer)
+        return Response(answer)
 
 
 def _in_words(errors: Any) -> str:

@@ -16,7 +16,7 @@ from tests.labeling.views.conftest import login, world  # noqa: F401
 
 EVERYBODY, LOGGED_IN, MEMBERS, MANAGERS, SHARED, ANNOTATORS, ADJUDICATORS, HOLDER, DECIDER = range(9)
 ROLES = ["anonymous", "outsider", "annotator", "other_annotator", "adjudicator", "manager"]
-READ, IMPORT, MANAGE, LABEL, EXPORT, TRAIN = ApiToken.Scope.values[:2] + ["manage", "label", "export", "curriculum"]
+READ, IMPORT, MANAGE, LABEL, EXPORT, TRAIN = ApiToken.Scope.values
 # name: who, and the scope of each method it answers
 ADDRESSES = {
     "api-root": (LOGGED_IN, {"GET": READ}),

@@ -126,6 +126,10 @@ def test_nothing_good_is_refused_as_a_whole(trainer, curriculum):
     response = post(trainer, curriculum, "rewards", {"events": [an_event(uid="nobody")]})
 
     assert response.status_code == 422
+    error = response.json()["error"]
+    assert error["code"] == "no_event_taken"
+    assert "nobody" in error["message"]
+    assert [each["code"] for each in error["details"]["rejected"]] == ["unknown_question"]
 
 
 def test_a_report_without_a_step_belongs_to_the_latest_proposal(trainer, curriculum):
