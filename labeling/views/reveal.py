@@ -23,17 +23,12 @@ from labeling.views.respond import HtmxHttpRequest, redirect, refused, say
 
 @dataclass(frozen=True)
 class ShownAnswer:
-    """One of the model's answers on the page. ``text`` is the choice that a letter stands for, else ""."""
+    """One of the model's answers on a page. ``text``: the choice that a letter stands for; ``key``: what picks it."""
 
     position: int
     answer: str
     text: str
-    is_own: bool
-
-    @property
-    def key(self) -> str:
-        """The key that picks it."""
-        return str(self.position + 1) if self.position < 9 else ""
+    key: str
 
 
 @require_http_methods(["GET", "POST"])
@@ -102,7 +97,10 @@ def _page(
         "standing": standing,
         "decision": decision,
         "is_open": decision is None and standing is not None and standing.pk == first.pk,
-        "shown": shown_answers(found.answers, question.choices, own=found.own),
+        "own": found.own,
+        "own_is_shown": found.own is not None,
+        "others": shown_answers(found.answers, question.choices, but=found.own),
+        "shown": shown_answers(found.answers, question.choices),
         "form": form,
         **more,
     }
@@ -110,10 +108,11 @@ def _page(
     return render(request, f"labeling/reveal.html{part}", context, status=status)
 
 
-def shown_answers(answers: list[str], choices: list[str], *, own: int | None = None) -> list[ShownAnswer]:
-    """Number the model's answers as a page shows them; a letter comes with the choice that it stands for."""
+def shown_answers(answers: list[str], choices: list[str], *, but: int | None = None) -> list[ShownAnswer]:
+    """Number the model's answers, without the one at position ``but``; a letter comes with the choice it stands for."""
     texts = {choice["value"]: choice["text"] for choice in lettered(choices)}
+    kept = [(position, answer) for position, answer in enumerate(answers) if position != but]
     return [
-        ShownAnswer(position, answer, texts.get(answer.strip("() .").upper(), ""), position == own)
-        for position, answer in enumerate(answers)
+        ShownAnswer(position, answer, texts.get(answer.strip("() .").upper(), ""), str(number) if number < 10 else "")
+        for number, (position, answer) in enumerate(kept, start=1)
     ]

@@ -168,6 +168,50 @@ def seed_curriculum(pool: Any, by: Any, n_steps: int = 90) -> Any:
     return curriculum
 
 
+def seed_reveals(round: Any) -> dict[str, Any]:
+    """Show everybody in the round the model's answers after theirs; return an answer undecided and one changed."""
+    from labeling.actions.reveals import change_answer, keep_answer, reveal_after
+    from labeling.models import Annotation
+
+    made = [reveal_after(each) for each in Annotation.objects.filter(slot__round=round).order_by("id")]
+    reveals = [each for each in made if each is not None]
+    undecided = max((each for each in reveals if each.own is not None), key=lambda each: len(each.answers))
+    reveals.remove(undecided)
+    changed = next(each for each in reveals if each.annotation.note and len(each.answers) > 1)
+    for each in reveals:
+        by = each.annotation.annotator
+        if each == changed:
+            position = (each.own + 1) % len(each.answers) if each.own is not None else 0
+            why = "I had missed a case"
+            change_answer(reveal=each, chosen=position, why=why, idempotency_key=uuid.uuid4(), by=by)
+        else:
+            keep_answer(reveal=each, by=by)
+    return {"undecided": undecided.annotation, "changed": changed.annotation}
+
+
+def seed_shown_first(pool: Any, by: Any, annotator: Any) -> Any:
+    """Open a round of one question beside which the model's answers stand from the start; return the slot held."""
+    from labeling.actions import annotation, budgets, people, rounds
+    from labeling.models import Pick, Question, RecordedVotes, Role, SelectionRun
+
+    people.add_member(pool=pool, user=annotator, role=Role.ANNOTATOR, by=None)
+    text = "Revenue rose from \\$4.2 billion to \\$5.0 billion. By what percentage did it grow, to one decimal?"
+    question = Question.objects.create(pool=pool, uid="fi-001", fingerprint="5f" * 32, text=text, answer_kind="percent")
+    RecordedVotes.objects.create(
+        question_fingerprint=question.fingerprint,
+        question_uid=question.uid,
+        generation_fingerprint=FINGERPRINT,
+        votes={"id": question.uid, "probe_answers": ["16%"], "outcome_answers": ["19.0%", "19.05%", "16.0%", "0.8"]},
+    )
+    run = SelectionRun.objects.create(
+        pool=pool, generation_fingerprint=FINGERPRINT, status="finished", created_by=by, config={"n_outcomes": 4}
+    )
+    Pick.objects.create(run=run, question=question, rank=1, set_size=3, acquisition_score=3.0)
+    budget = budgets.grant_budget(pool=pool, name="Trial", units=2, by=by)
+    round = rounds.open_round(run=run, budget=budget, blindness="shown_first", by=by)
+    return annotation.claim_slot(round=round, user=annotator)
+
+
 def seed() -> dict[str, Any]:
     """Fill the database through the application's own actions; return the pages to take, by name."""
     from django.core.files.base import ContentFile
@@ -326,6 +370,8 @@ def seed() -> dict[str, Any]:
     done = Slot.objects.filter(holder=ana, state="done").first()
     _, token = people.create_invitation(pool=pool, role=Role.ANNOTATOR, by=mira, note="Karim, from the maths circle")
     annotation.claim_slot(round=round, user=ben)
+    revealed = seed_reveals(round)
+    shown_first = seed_shown_first(other, mira, ana)
     judged = comparisons.create_comparison(**comparing | {"strategies": ["const", "random", "entropy", "v2"]})
     work(once=True)
     labeled = seed_labeled_pool(mira)
@@ -374,6 +420,10 @@ def seed() -> dict[str, Any]:
         "round-adjudicator": ("ada", f"/rounds/{round.pk}/"),
         "slot": ("ana", f"/slots/{held.pk}/"),
         "slot-done": ("ana", f"/slots/{done.pk}/"),
+        "slot-shown-first": ("ana", f"/slots/{shown_first.pk}/"),
+        "reveal": (revealed["undecided"].annotator.username, f"/slots/{revealed['undecided'].slot_id}/reveal/"),
+        "reveal-decided": (revealed["changed"].annotator.username, f"/slots/{revealed['changed'].slot_id}/reveal/"),
+        "round-shown-first": ("mira", f"/rounds/{shown_first.round_id}/"),
         "adjudication": ("ada", f"/adjudications/{dispute.pk}/"),
         "variance": ("mira", f"/pools/{labeled.slug}/variance/"),
         "variance-few": ("mira", f"{p}/variance/"),
