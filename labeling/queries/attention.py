@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import timedelta
 from typing import Any
 
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet
@@ -11,11 +10,10 @@ from django.db.models.fields.json import KT
 from django.utils import timezone
 
 from labeling.models import AuditEvent, CalibrationSet, ImportBatch, Pool, Round, SelectionRun, Slot, User
-from labeling.queries.matters import MOST_ROWS, Matter, count
+from labeling.queries.matters import MOST_ROWS, NEW_FOR, Matter, count
 from labeling.queries.round_matters import round_matters
 from labeling.queries.runs import NO_WORKER_AFTER
 
-NEW_FOR = timedelta(days=7)  # an import with rejected lines is news for so long
 Status = SelectionRun.Status
 
 

@@ -5,6 +5,7 @@ from datetime import timedelta
 from typing import Any
 
 MOST_ROWS = 10  # of one kind
+NEW_FOR = timedelta(days=7)  # what nobody settles, such as a rejected line or a flag, is news for so long
 
 
 @dataclass(frozen=True)

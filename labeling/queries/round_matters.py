@@ -9,8 +9,8 @@ from typing import Any
 from django.db.models import Count, Exists, F, Max, OuterRef, Q
 from django.utils import timezone
 
-from labeling.models import Annotation, Budget, BudgetUnit, GoldAnswer, Membership, Pool, Role, Round, Slot
-from labeling.queries.matters import Matter, count, days, waiting
+from labeling.models import Annotation, BudgetUnit, Flag, GoldAnswer, Membership, Pool, Role, Round, Slot
+from labeling.queries.matters import NEW_FOR, Matter, count, days, waiting
 
 STUCK_AFTER = timedelta(hours=24)  # without anybody taking a question
 LAPSED_FOR = timedelta(hours=1)
@@ -38,9 +38,13 @@ def round_matters(pools: list[Pool]) -> Iterator[Matter]:
     people = _people(pools)
     units = _units(rounds)
     disagreements = _disagreements_without_unit(rounds)
+    flags = _flags(rounds)
     for round in rounds:
         pool_id, undecided = round.run.pool_id, disagreements.get(round.pk, 0)
-        yield from _money(round, *units[round.budget_id], undecided=undecided)
+        yield from _money(round, *units[round.pk], undecided=undecided)
+        if n := flags.get(round.pk, 0):
+            words = f"{count(n, 'flag')} raised: somebody wants you to look at a question."
+            yield _of(round, "flags", "gold", "Flagged", words, "Look at it")
         if round.status == Round.Status.PAUSED:
             if round.n_open:
                 words = f"It is paused; {waiting(round.n_open, 'answer')}."
@@ -117,13 +121,27 @@ def _disagreements_without_unit(rounds: Iterable[Round]) -> dict[int, int]:
 
 
 def _units(rounds: Iterable[Round]) -> dict[int, tuple[int, int]]:
-    """Units free and granted of the rounds' budgets."""
-    budgets = Budget.objects.filter(rounds__in=rounds).distinct()
-    free = dict(
-        BudgetUnit.objects.free().filter(budget__in=budgets).order_by().values_list("budget").annotate(Count("pk"))
-    )
-    granted = BudgetUnit.objects.filter(budget__in=budgets).order_by().values_list("budget").annotate(Count("pk"))
-    return {round.budget_id: (0, 0) for round in rounds} | {pk: (free.get(pk, 0), n) for pk, n in granted}
+    """Units that each round may still take, those it holds back included, and units granted, by round."""
+    budgets = {round.budget_id for round in rounds}
+    counted = BudgetUnit.objects.filter(budget__in=budgets).order_by()
+    granted = dict(counted.values_list("budget").annotate(Count("pk")))
+    untaken = {
+        (budget, held_for): n
+        for budget, held_for, n in counted.untaken().values_list("budget", "held_for").annotate(Count("pk"))
+    }
+    return {
+        round.pk: (
+            untaken.get((round.budget_id, None), 0) + untaken.get((round.budget_id, round.pk), 0),
+            granted.get(round.budget_id, 0),
+        )
+        for round in rounds
+    }
+
+
+def _flags(rounds: Iterable[Round]) -> dict[int, int]:
+    """How many flags people raised in each round of late."""
+    recent = Flag.objects.filter(slot__round__in=rounds, created_at__gt=timezone.now() - NEW_FOR)
+    return dict(recent.order_by().values_list("slot__round").annotate(Count("pk")))
 
 
 def _people(pools: list[Pool]) -> dict[tuple[int, str], int]:

@@ -8,7 +8,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from labeling.actions.annotation import claim_slot, submit_annotation
-from labeling.models import ImportBatch, Role, Round, SelectionRun, Slot
+from labeling.models import Flag, ImportBatch, Role, Round, SelectionRun, Slot
 from labeling.queries.attention import matters, runs_under_way, unfinished_rounds
 from tests import factories
 
@@ -138,6 +138,23 @@ def test_a_budget_with_something_left_or_a_round_without_overlap_is_no_matter(po
     factories.make_round(pool=pool, n_questions=5, overlap=1)
 
     assert kinds(manager) == []
+
+
+def test_units_held_back_for_another_round_do_not_count(pool, manager, two):
+    budget = factories.make_budget(pool=pool, units=10)
+    first = factories.make_round(pool=pool, overlap=2, budget=budget)
+    other = factories.make_round(pool=pool, overlap=2, budget=budget)
+    budget.units.untaken().update(held_for=other)
+
+    assert [matter.title for matter in matters(manager) if matter.kind == "nearly_spent"] == [str(first)]
+
+
+def test_a_flag_that_somebody_raised_of_late(pool, manager, two):
+    round = factories.make_round(pool=pool)
+    slot = claim_slot(user=two[0], round=round)
+    Flag.objects.create(slot=slot, by=two[0], note="The figure is missing.")
+
+    assert the(manager, "flags").words == "1 flag raised: somebody wants you to look at a question."
 
 
 def test_a_round_with_too_few_people(pool, manager, annotator):
