@@ -23,7 +23,7 @@
         series: [
           { name: "All questions", type: "bar", data: data.map((bar) => bar.count), barMaxWidth: 44, itemStyle: { color: token("--accent"), borderRadius: [4, 4, 0, 0] }, label: { show: data.length <= 16, position: "top", ...axisText(), formatter: ({ value }) => value.toLocaleString() } },
           {
-            name: "Picked", type: "scatter", symbol: "circle", symbolSize: 21, symbolOffset: [0, data.length <= 16 ? -34 : -16], z: 3, itemStyle: { color: token("--gold-mark") },
+            name: "Picked", type: "scatter", symbol: "circle", symbolSize: 21, symbolOffset: [0, data.length <= 16 ? -34 : -16], z: 3, itemStyle: { color: token("--gold-mark"), opacity: 1 },
             data: data.map(({ count, picked }, i) => ({ value: [i, picked ? count : null], picked })),
             label: { show: true, formatter: ({ data: { picked } }) => (picked ? picked : ""), color: "#14120c", fontWeight: 600, fontSize: 11, fontFamily: token("--sans") },
           },
@@ -61,9 +61,10 @@
       const columns = heads(figure);
       const words = ([{ dataIndex }]) => [`alpha ${data[dataIndex][0]}`, ...columns.slice(1).map((name, i) => `${name.toLowerCase()}: ${rows(figure)[dataIndex][i + 1]}`)].join("\n");
       const lines = [smallest && mark(smallest, "smallest", { colour: "--danger", position: "start" }), alpha && mark(alpha, `alpha ${alpha}`)].filter(Boolean);
+      tall(figure, 430);
       const upper = { xAxisIndex: 0, yAxisIndex: 0, type: "line", showSymbol: false };
       return {
-        grid: [{ left: 46, right: 20, top: 42, height: "46%" }, { left: 46, right: 20, bottom: 44, height: "22%" }],
+        grid: [{ left: 46, right: 20, top: 40, height: 196 }, { left: 46, right: 20, bottom: 44, height: 86 }],
         xAxis: [
           across("", { type: "value", min: 0, max: "dataMax", axisLabel: { show: false } }),
           across("alpha", { type: "value", min: 0, max: "dataMax", gridIndex: 1 }),
