@@ -7,6 +7,8 @@ from django.db import transaction
 from labeling import policies
 from labeling.actions import claiming
 from labeling.actions.answers import check_answer, check_note, check_reason
+from labeling.actions.replacing import replace_question
+from labeling.actions.settling import lock_round
 from labeling.audit import record_event
 from labeling.engine.answers import gold_form, policy_of
 from labeling.errors import Conflict, LabelingError
@@ -82,7 +84,18 @@ def _record_once(slot: Slot, adjudication: Adjudication, gold: str) -> Adjudicat
         raise claiming.slot_lost(slot)
     adjudication.slot = slot
     adjudication.save()
-    record_event("adjudication.decided", target=adjudication, by=by, pool=slot.pool, slot=slot.pk)
+    record_event(
+        "adjudication.decided",
+        target=adjudication,
+        by=by,
+        pool=slot.pool,
+        budget=slot.round.budget_id,
+        units=1,
+        slot=slot.pk,
+        question=slot.asked.uid,
+    )
+    if not gold:
+        replace_question(lock_round(slot.round), slot.asked)
     if gold:
         settled, is_new = GoldAnswer.objects.get_or_create(
             question_id=slot.asked.pk,

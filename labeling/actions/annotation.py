@@ -183,6 +183,14 @@ def _record_once(slot: Slot, annotation: Annotation) -> Annotation:
     annotation.version = next_version(mine)
     annotation.save()
     record_event(
-        "annotation.submitted", target=annotation, by=by, pool=slot.pool, slot=mine.pk, surplus=annotation.surplus
+        "annotation.submitted",
+        target=annotation,
+        by=by,
+        pool=slot.pool,
+        budget=slot.round.budget_id if counted and not slot.is_check else None,
+        units=1,
+        slot=mine.pk,
+        question=slot.asked.uid,
+        surplus=annotation.surplus,
     )
     return annotation

@@ -28,7 +28,7 @@ def grant_budget(*, pool: Pool, name: str, units: int, by: User | None) -> Budge
         )
     budget = Budget.objects.create(pool=pool, name=name, created_by=by)
     _create_units(budget, first=1, units=units)
-    record_event("budget.granted", target=budget, by=by, pool=pool, units=units)
+    record_event("budget.granted", target=budget, by=by, pool=pool, budget=budget, units=units)
     return budget
 
 
@@ -53,7 +53,15 @@ def add_units(*, budget: Budget, units: int, by: User | None, granted_before: in
                 code="budget_changed",
             )
         _create_units(budget, first=last + 1, units=units)
-        record_event("budget.units_added", target=budget, by=by, pool=budget.pool, units=units, total=last + units)
+        record_event(
+            "budget.units_added",
+            target=budget,
+            by=by,
+            pool=budget.pool,
+            budget=budget,
+            units=units,
+            total=last + units,
+        )
     settle_waiting(budget=budget)
     return budget
 

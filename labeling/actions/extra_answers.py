@@ -1,7 +1,7 @@
 """One more answer to a question whose label is in doubt, bought from the free units of the round's budget."""
 
 from django.db import transaction
-from django.db.models import Exists, OuterRef
+from django.db.models import Exists, F, OuterRef
 
 from labeling import policies
 from labeling.actions.rounds import MOST_OVERLAP
@@ -42,13 +42,22 @@ def buy_answer(*, round: Round, question: Question, asked_before: int, by: User 
         )
     if not unsettle_question(round=round, question=question, by=by):
         raise Conflict("An adjudicator has this question already; it needs no further answer.", code="question_decided")
-    unit = round.budget.units.free().order_by("number").first()
+    unit = round.budget.units.usable_by(round).order_by(F("held_for").asc(nulls_first=True), "number").first()
     if unit is None:
         raise Conflict(
             f"{round.budget} has no unit free for one more answer. Add units first.", code="units_missing", missing=1
         )
     slot = Slot.objects.create(round=round, unit=unit, question=question, priority=labels[0].priority)
-    record_event("answer.bought", target=slot, by=by, pool=round.pool, question=question.uid, asked=n_asked + 1)
+    record_event(
+        "answer.bought",
+        target=slot,
+        by=by,
+        pool=round.pool,
+        budget=round.budget_id,
+        units=1,
+        question=question.uid,
+        asked=n_asked + 1,
+    )
     return slot
 
 

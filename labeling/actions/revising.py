@@ -52,7 +52,16 @@ def undo(*, slot: Slot, by: User) -> Slot:
                 "An adjudicator has this question already. Revise your answer instead.", code="question_decided"
             )
         Withdrawal.objects.create(annotation=annotation)
-        record_event("annotation.withdrawn", target=annotation, by=by, pool=slot.pool, slot=annotation.slot_id)
+        record_event(
+            "annotation.withdrawn",
+            target=annotation,
+            by=by,
+            pool=slot.pool,
+            budget=None if slot.is_check or annotation.version > 1 else slot.round.budget_id,
+            units=1,
+            slot=annotation.slot_id,
+            question=slot.asked.uid,
+        )
         if standing_answer(slot, by) is None:
             _take_back(annotation, by)
     settle_slot(slot)

@@ -10,9 +10,21 @@ from labeling.actions.checks import add_checks, check_practice
 from labeling.actions.settling import settle_round
 from labeling.audit import record_event
 from labeling.errors import Conflict, LabelingError
-from labeling.models import Budget, CalibrationSet, GoldAnswer, Guideline, Pool, Round, SelectionRun, Slot, User
+from labeling.models import (
+    Budget,
+    BudgetUnit,
+    CalibrationSet,
+    GoldAnswer,
+    Guideline,
+    Pool,
+    Round,
+    SelectionRun,
+    Slot,
+    User,
+)
 
 MOST_OVERLAP = 20
+MOST_HELD = 100_000
 MOST_CHECKS_PER_ANSWER = 0.5
 MOST_PRACTICE = 10
 
@@ -23,6 +35,7 @@ def open_round(
     run: SelectionRun,
     budget: Budget,
     overlap: int = 1,
+    held: int | None = None,
     calibration_set: CalibrationSet | None = None,
     check_rate: float = 0.0,
     n_practice: int = 0,
@@ -33,6 +46,9 @@ def open_round(
 ) -> Round:
     """Open the run's picks for labeling: ``overlap`` slots for each, one unit of the budget for each slot.
 
+    ``held`` units more are held back for adjudications and replacements, and given back when the round closes. By
+    default it is one for each question where answers can disagree, so that no disagreement ever waits for money, or as
+    many as the budget has left.
     ``check_rate`` calibration checks for each answer asked, unmarked and with units of their own; ``n_practice``
     practice questions before a person's first; both from ``calibration_set``, by default the run's.
     Refused, with the exact numbers or the questions' names, when units are missing or a question is labeled already or
@@ -82,17 +98,7 @@ def open_round(
             .distinct()
         ),
     )
-    wanted = len(picks) * overlap
-    units = list(budget.units.free().order_by("number")[:wanted])
-    if len(units) < wanted:
-        raise Conflict(
-            f"{len(picks)} questions × {overlap} answers need {wanted} units; {budget} has {len(units)} free, "
-            f"{wanted - len(units)} too few. Add units, or lower the overlap.",
-            code="units_missing",
-            wanted=wanted,
-            free=len(units),
-            missing=wanted - len(units),
-        )
+    units, held_units = _units_for(budget, n_questions=len(picks), overlap=overlap, held=held)
     round = Round.objects.create(
         run=run,
         budget=budget,
@@ -106,6 +112,7 @@ def open_round(
         guideline=Guideline.objects.filter(pool=run.pool).order_by("-version").first(),
         created_by=by,
     )
+    BudgetUnit.objects.filter(pk__in=[unit.pk for unit in held_units]).update(held_for=round)
     free = iter(units)
     slots = [
         Slot(round=round, unit=next(free), question=pick.question, priority=pick.rank)
@@ -119,13 +126,45 @@ def open_round(
         target=round,
         by=by,
         pool=run.pool,
+        budget=budget,
         questions=len(picks),
         overlap=overlap,
-        units=wanted,
+        units=len(units),
+        held=len(held_units),
         check_rate=check_rate,
         practice=n_practice,
     )
     return round
+
+
+def n_held_by_default(n_questions: int, overlap: int) -> int:
+    """Return how many units a round holds back: one for each question that people can disagree on."""
+    return n_questions if overlap > 1 else 0
+
+
+def _units_for(
+    budget: Budget, *, n_questions: int, overlap: int, held: int | None
+) -> tuple[list[BudgetUnit], list[BudgetUnit]]:
+    """Return free units for the answers, and those to be held back. Raises Conflict with the exact numbers."""
+    if held is not None and not 0 <= held <= MOST_HELD:
+        raise LabelingError(
+            f"Found {held} units to hold back; a round holds between 0 and {MOST_HELD:,}.", code="held_invalid"
+        )
+    answers = n_questions * overlap
+    wanted = answers + (held or 0)
+    most = answers + (n_held_by_default(n_questions, overlap) if held is None else held)
+    found = list(budget.units.free().order_by("number")[:most])
+    if len(found) < wanted:
+        held_too = f" and {held} held back" if held else ""
+        raise Conflict(
+            f"{n_questions} questions × {overlap} answers{held_too} need {wanted} units; {budget} has "
+            f"{len(found)} free, {wanted - len(found)} too few. Add units, or lower the overlap{' or what is held back' if held else ''}.",
+            code="units_missing",
+            wanted=wanted,
+            free=len(found),
+            missing=wanted - len(found),
+        )
+    return found[:answers], found[answers:]
 
 
 def _check_quality(pool: Pool, calibration_set: CalibrationSet | None, check_rate: float, n_practice: int) -> None:
@@ -184,15 +223,27 @@ def resume_round(*, round: Round, by: User | None) -> Round:
 
 
 def close_round(*, round: Round, by: User | None) -> Round:
-    """End a round: give back the units of all slots that are not done, and settle what needs no adjudicator.
+    """End a round: give back the units of all slots that are not done and those held back; settle what can be.
 
     What comes in afterwards is kept as surplus.
     """
     with transaction.atomic():
         round = _change_status(round, Round.Status.CLOSED, by)
-        Slot.objects.filter(round=round, state__in=[Slot.State.OPEN, Slot.State.LEASED]).update(
-            state=Slot.State.VOID, lease_until=None
-        )
+        pending = Slot.objects.filter(round=round, state__in=[Slot.State.OPEN, Slot.State.LEASED])
+        n_answers = pending.exclude(purpose=Slot.Purpose.CHECK).count()
+        pending.update(state=Slot.State.VOID, lease_until=None)
+        n_held = round.held_units.untaken().count()
+        round.held_units.update(held_for=None)
+        if n_answers or n_held:
+            record_event(
+                "round.gave_back",
+                target=round,
+                by=by,
+                pool=round.pool,
+                budget=round.budget_id,
+                units=n_answers,
+                held=n_held,
+            )
     settle_round(round=round)
     return round
 

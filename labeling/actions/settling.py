@@ -11,6 +11,7 @@ from django.db import transaction
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet
 
 from labeling.actions.checks import grade_checks
+from labeling.actions.replacing import replace_question, waiting_to_be_replaced, withdraw_replacement
 from labeling.audit import record_event
 from labeling.engine.answers import gold_form, policy_of
 from labeling.models import Annotation, Budget, GoldAnswer, Question, Round, Slot, User
@@ -58,6 +59,8 @@ def write_outcome(round: Round, question: Question, annotations: Sequence[Annota
         _settle_gold(round, question, annotations, outcome)
     elif outcome.disagreement and round.status != Round.Status.CLOSED:
         _open_adjudication(round, question)
+    elif not any(annotation.answer for annotation in annotations):
+        replace_question(round, question)
 
 
 def is_complete(round: Round, question: Question) -> bool:
@@ -79,7 +82,16 @@ def unsettle_question(*, round: Round, question: Question, by: User | None) -> b
         return False
     for slot in adjudications:
         adjudications.filter(pk=slot.pk).update(state=Slot.State.VOID)
-        record_event("adjudication.withdrawn", target=slot, by=by, pool=round.pool, question=question.uid)
+        record_event(
+            "adjudication.withdrawn",
+            target=slot,
+            by=by,
+            pool=round.pool,
+            budget=round.budget_id,
+            units=1,
+            question=question.uid,
+        )
+    withdraw_replacement(round, question, by=by)
     for gold in GoldAnswer.objects.filter(round=round, question=question):
         record_event("gold_answer.withdrawn", target=gold, by=by, pool=round.pool, answer=gold.answer)
         gold.delete()
@@ -97,6 +109,9 @@ def settle_round(*, round: Round) -> None:
     """Settle every question of the round that is ready."""
     for question in _ready_questions(round):
         settle_question(round=round, question=question)
+    for question in waiting_to_be_replaced(round):
+        with transaction.atomic():
+            replace_question(lock_round(round), question)
 
 
 def settle_waiting(*, budget: Budget) -> None:
@@ -189,7 +204,7 @@ def _settle_gold(round: Round, question: Question, annotations: Sequence[Annotat
 
 
 def _open_adjudication(round: Round, question: Question) -> None:
-    unit = round.budget.units.free().order_by("number").first()
+    unit = round.budget.units.usable_by(round).first()
     if unit is None:  # the question waits until units are added
         return
     label = round.slots.filter(question=question, purpose=Slot.Purpose.LABEL).first()
@@ -200,4 +215,12 @@ def _open_adjudication(round: Round, question: Question) -> None:
         purpose=Slot.Purpose.ADJUDICATION,
         priority=label.priority if label else 0,
     )
-    record_event("adjudication.opened", target=slot, by=None, pool=round.pool, question=question.uid)
+    record_event(
+        "adjudication.opened",
+        target=slot,
+        by=None,
+        pool=round.pool,
+        budget=round.budget_id,
+        units=1,
+        question=question.uid,
+    )

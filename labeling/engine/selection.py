@@ -21,6 +21,7 @@ from selector.conformal import THRESHOLDS
 from selector.coverage_curve import coverage_curve, score_histogram
 from selector.diversity import embedder_fingerprint, project_2d
 from selector.internals import Internals
+from selector.picking import draw_controls
 from selector.pipeline import SelectionResult, run_selection
 from selector.strategies import STRATEGIES, Need
 from selector.strategies.contract import INTERNAL_NEEDS
@@ -216,6 +217,12 @@ def select_questions(
         q_hat_infinite=q_hat is not None and isinf(q_hat),
         report=report,
     )
+
+
+def control_order(uids: Sequence[str], seed: int) -> list[str]:
+    """Return uids in the order in which a run with this seed draws its controls from them."""
+    drawn = draw_controls(uids, np.ones(len(uids), bool), len(uids), seed)
+    return [uids[row] for row in drawn]
 
 
 def _curve(result: SelectionResult, config: SelectionConfig) -> dict[str, Any] | None:

@@ -1,7 +1,9 @@
 """Selection runs: what was asked, how far it is, what came out."""
 
+from typing import Any
+
 from django.db import models
-from django.db.models import Q, UniqueConstraint
+from django.db.models import Exists, F, OuterRef, Q, UniqueConstraint
 
 from labeling.models.work import Work, lease_constraints
 
@@ -50,6 +52,21 @@ class SelectionRun(Work):
         return f"Run {self.pk} of {self.pool}"
 
 
+class QuestionScoreQuerySet(models.QuerySet["QuestionScore"]):
+    def left_for(self, round: Any) -> "QuestionScoreQuerySet":
+        """Questions of a round's run, in its order, that could have been picked and that nobody was ever asked."""
+        from labeling.models.rounds import GoldAnswer, Slot
+
+        of_question = {"question": OuterRef("question")}
+        return self.filter(
+            ~Exists(Pick.objects.filter(run=round.run_id, **of_question)),
+            ~Exists(GoldAnswer.objects.filter(**of_question)),
+            ~Exists(Slot.objects.filter(**of_question).exclude(state=Slot.State.VOID)),
+            run=round.run_id,
+            eligible=True,
+        ).order_by(F("place").asc(nulls_last=True), "-acquisition_score", "question__fingerprint")
+
+
 class QuestionScore(models.Model):
     """What a run found out about one question."""
 
@@ -68,6 +85,8 @@ class QuestionScore(models.Model):
     )
     x = models.FloatField(null=True, help_text="Map of the pool, first principal component.")
     y = models.FloatField(null=True)
+
+    objects = QuestionScoreQuerySet.as_manager()
 
     class Meta:
         constraints = [UniqueConstraint(fields=["run", "question"], name="score_one_per_question_and_run")]

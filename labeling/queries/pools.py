@@ -36,13 +36,15 @@ class PoolRow:
 
 @dataclass(frozen=True)
 class BudgetRow:
-    """Where the units of a budget are: ``granted`` = ``spent`` + ``reserved`` + ``free``."""
+    """Where the units of a budget are: ``granted`` = ``spent`` + ``reserved`` + ``held`` + ``free``."""
 
     budget: Budget
     granted: int
     spent: int  # slots done
     reserved: int  # slots open or held
+    held: int  # held back by open rounds for disagreements, not taken yet
     free: int
+    refunded: int  # times that a unit came back from an answer that was never given
 
 
 def pools_for(*, user: User) -> list[PoolRow]:
@@ -113,6 +115,8 @@ def _budget_rows(budgets: QuerySet[Budget]) -> list[BudgetRow]:
         granted=count(units),
         spent=count(slots.filter(state=Slot.State.DONE)),
         reserved=count(slots.filter(state__in=[Slot.State.OPEN, Slot.State.LEASED])),
+        held=count(units.untaken().exclude(held_for=None)),
+        refunded=count(slots.filter(state=Slot.State.VOID)),
     )
     return [
         BudgetRow(
@@ -120,7 +124,9 @@ def _budget_rows(budgets: QuerySet[Budget]) -> list[BudgetRow]:
             granted=budget.granted,
             spent=budget.spent,
             reserved=budget.reserved,
-            free=budget.granted - budget.spent - budget.reserved,
+            held=budget.held,
+            free=budget.granted - budget.spent - budget.reserved - budget.held,
+            refunded=budget.refunded,
         )
         for budget in counted
     ]

@@ -1,14 +1,26 @@
 """How far rounds are: per round, per question, and who holds what."""
 
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 
 from django.db.models import Count, Q
 from django.utils import timezone
 
-from labeling.models import Annotation, GoldAnswer, Membership, Pool, Question, Role, Round, Slot, User
+from labeling.models import (
+    Annotation,
+    BudgetUnit,
+    GoldAnswer,
+    Membership,
+    Pool,
+    Question,
+    QuestionScore,
+    Role,
+    Round,
+    Slot,
+    User,
+)
 from labeling.queries.pools import BudgetRow, budget_row
 
 
@@ -49,6 +61,9 @@ class QuestionProgress:
     holds: tuple[Hold, ...]
     gold: GoldAnswer | None
     n_surplus: int
+    replaced_by: Question | None = None
+    replaces: Question | None = None
+    waits_for_replacement: bool = False
 
 
 @dataclass(frozen=True)
@@ -109,9 +124,13 @@ def round_progress(*, round: Round) -> RoundProgress:
         annotations[annotation.slot.question_id].append(annotation)
     golds = {gold.question_id: gold for gold in GoldAnswer.objects.filter(round=round)}
     budget = budget_row(budget=round.budget)
-    questions = tuple(
-        _question_progress(round, of_question, annotations[question_id], golds.get(question_id), budget.free, now)
-        for question_id, of_question in slots.items()
+    n_units = BudgetUnit.objects.usable_by(round).count()
+    questions = _with_replacements(
+        round,
+        [
+            _question_progress(round, of_question, annotations[question_id], golds.get(question_id), n_units, now)
+            for question_id, of_question in slots.items()
+        ],
     )
     live_slots = [slot for of_question in slots.values() for slot in of_question if slot.state != Slot.State.VOID]
     return RoundProgress(
@@ -121,6 +140,29 @@ def round_progress(*, round: Round) -> RoundProgress:
         n_slots_done=sum(slot.state == Slot.State.DONE for slot in live_slots),
         budget=budget,
         warnings=tuple(_warnings(round, questions)),
+    )
+
+
+def _with_replacements(round: Round, questions: list[QuestionProgress]) -> tuple[QuestionProgress, ...]:
+    """Say of each question what it was replaced by, what it replaces, and whether it waits to be replaced."""
+    replacements = list(round.replacements.select_related("replaced", "replacement"))
+    replaced_by = {each.replaced_id: each.replacement for each in replacements}
+    replaces = {each.replacement_id: each.replaced for each in replacements}
+    waiting = {
+        row.question.pk
+        for row in questions
+        if row.state == QuestionState.UNANSWERABLE and row.question.pk not in replaced_by
+    }
+    if round.status == Round.Status.CLOSED or not QuestionScore.objects.left_for(round).exists():
+        waiting = set()
+    return tuple(
+        replace(
+            row,
+            replaced_by=replaced_by.get(row.question.pk),
+            replaces=replaces.get(row.question.pk),
+            waits_for_replacement=row.question.pk in waiting,
+        )
+        for row in questions
     )
 
 
@@ -190,6 +232,13 @@ def _warnings(round: Round, questions: tuple[QuestionProgress, ...]) -> list[str
         found.append(
             f"{waiting} disagreement{'s wait' if waiting > 1 else ' waits'} for an adjudicator, who takes a unit each: "
             f"{round.budget} has none free. Add {waiting} unit{'s' if waiting > 1 else ''}."
+        )
+    if n := sum(question.waits_for_replacement for question in questions):
+        one = n == 1
+        found.append(
+            f"{n} question{'' if one else 's'} that cannot be answered wait{'s' if one else ''} to be replaced by the "
+            f"next of the run’s order, which takes {round.overlap} unit{'s' if round.overlap > 1 else ''} each. "
+            f"{round.budget} has too few beside what disagreements may need: add some, or go on with fewer questions."
         )
     if (n := people.get(Role.ANNOTATOR, 0)) < round.overlap:
         found.append(

@@ -83,8 +83,15 @@ def test_opening_a_round_takes_one_unit_for_each_answer(pool, manager):
     assert {slot.unit.number for slot in slots} == {1, 2, 3, 4, 5, 6}
     assert round.guideline == guideline
     row = budget_row(budget=budget)
-    assert (row.granted, row.spent, row.reserved, row.free) == (8, 0, 6, 2)
-    assert AuditEvent.objects.get(action="round.opened").details == {"questions": 3, "overlap": 2, "units": 6, "check_rate": 0.0, "practice": 0}
+    assert (row.granted, row.spent, row.reserved, row.held, row.free) == (8, 0, 6, 2, 0)
+    assert AuditEvent.objects.get(action="round.opened").details == {
+        "questions": 3,
+        "overlap": 2,
+        "units": 6,
+        "held": 2,
+        "check_rate": 0.0,
+        "practice": 0,
+    }
 
 
 def test_a_round_is_refused_with_the_exact_numbers_when_units_are_missing(pool, manager):
