@@ -55,7 +55,7 @@ class AnswerForm(forms.Form):
             "spellcheck": "true" if kind == "text" else "false",
             "inputmode": "text",
             "enterkeyhint": "done",
-            "placeholder": placeholder,
+            "placeholder": f"for example {placeholder}" if placeholder else "",
             "class": "answer-input",
             "aria-keyshortcuts": "/ i",
         }

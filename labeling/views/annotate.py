@@ -189,7 +189,9 @@ def not_taken(
     if error.status != 400:
         raise error
     reading = reading_of(slot, form.cleaned_data["answer"])
-    asking = {"ask_confirmation": error.code == "answer_unreadable", "refusal": error.message}
+    asking: dict[str, Any] = {"refusal": error.message}
+    if error.code == "answer_unreadable":
+        asking = {"ask_confirmation": True, "refusal": "Write it another way, or confirm below that you mean it so."}
     return answering_page(request, slot, form, status=422, **asking, **reading, **more)
 
 

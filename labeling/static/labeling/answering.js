@@ -95,6 +95,8 @@
   });
   document.addEventListener("input", (event) => {
     if (event.target.closest("#answer-form")) keep();
+    if (!event.target.closest("#answer-field")) return;
+    document.querySelectorAll("[data-until-typed]").forEach((node) => node.remove()); // was about another answer
   });
   // Another tab with the same question: the one in the background follows.
   window.addEventListener("storage", (event) => {
