@@ -35,9 +35,10 @@ def browser():
 def run(pool):
     """Four questions in a square on the map, the lower left one picked; q3 is above it, q2 to its right."""
     run = factories.make_run(pool=pool, generation_fingerprint="f" * 64, config=CONFIG, report=REPORT, q_hat=-0.2)
-    questions = [factories.make_question(pool=pool, uid=f"q{i}", text=f"Question number {i}?") for i in range(1, 5)]
-    for question, (x, y) in zip(questions, [(0, 0), (1, 0), (0, 1), (1, 1)], strict=True):
-        factories.make_score(run=run, question=question, set_size=1 + (x + y == 2), cluster=x, x=float(x), y=float(y))
+    texts = ["Question number 1?", "Question number 2?", "Question number 3?", "=4+4"]
+    questions = [factories.make_question(pool=pool, uid=f"q{i}", text=text) for i, text in enumerate(texts, 1)]
+    for question, (x, y, size) in zip(questions, [(-1, 0, 1), (0, 0, 1), (-1, 1, 1), (0, 1, 2)], strict=True):
+        factories.make_score(run=run, question=question, set_size=size, cluster=x + 1, x=float(x), y=float(y))
     factories.make_pick(run=run, question=questions[0], rank=1, cluster=0)
     RecordedVotes.objects.create(
         question_fingerprint=questions[0].fingerprint,
@@ -152,7 +153,8 @@ def test_picture_and_numbers_are_saved_as_files(page, run):
     assert b"Picks" in saved["SVG"]  # the legend
     head, *rows = saved["CSV"].decode("utf-8-sig").split("\r\n")
     assert head == "Id,Question,Set size,Cluster,Rank,x,y"
-    assert rows[0] == "q1,Question number 1?,1,0,1,0.0000,0.0000"
+    assert rows[0] == "q1,Question number 1?,1,0,1,-1.0000,0.0000"
+    assert rows[3] == "q4,'=4+4,2,1,,0.0000,1.0000"  # nothing that a spreadsheet would compute
     assert len(rows) == 4
 
 

@@ -135,7 +135,7 @@
       const narrow = figure.clientWidth < 520;
       const labels = data.map(({ answer }) => cut(answer, narrow ? 9 : 22));
       const wide = Math.max(...labels.map((label) => label.length)) * 7.2 + 18;
-      tall(figure, Math.max(150, 34 * data.length + 84));
+      tall(figure, Math.max(150, (data.length > 14 ? 24 : 34) * data.length + 84));
       const tone = ({ member, answer }) => token(answer === "unread" ? "--field-line" : member ? "--accent" : "--gold-mark");
       const path = data.flatMap(({ cuts }, row) => cuts.map((at) => [at, row])).sort(([a], [b]) => a - b);
       const category = (gridIndex, more) => ({ type: "category", inverse: true, data: labels, gridIndex, axisTick: { show: false }, axisLine: { show: false }, splitLine: { show: true, ...line() }, splitArea: { show: false }, ...more });
