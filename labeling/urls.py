@@ -64,6 +64,7 @@ urlpatterns = [
     path("calibration-sets/", calibration.calibration_sets, name="calibration-sets"),
     path("calibration-sets/import/", imports.calibration_import, name="calibration-import"),
     path("calibration-sets/<int:set_id>/variance/", variance_views.set_variance, name="set-variance"),
+    path("budgets/<int:budget_id>/", round_views.budget_page, name="budget"),
     path("budgets/<int:budget_id>/add/", round_views.budget_add, name="budget-add"),
     path("runs/<int:run_id>/", run_views.run, name="run"),
     path("runs/<int:run_id>/progress/", run_views.run_progress, name="run-progress"),

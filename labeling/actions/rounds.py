@@ -158,7 +158,8 @@ def _units_for(
         held_too = f" and {held} held back" if held else ""
         raise Conflict(
             f"{n_questions} questions × {overlap} answers{held_too} need {wanted} units; {budget} has "
-            f"{len(found)} free, {wanted - len(found)} too few. Add units, or lower the overlap{' or what is held back' if held else ''}.",
+            f"{len(found)} free, {wanted - len(found)} too few. Add units, or lower "
+            f"the overlap{' or what is held back' if held else ''}.",
             code="units_missing",
             wanted=wanted,
             free=len(found),

@@ -9,7 +9,7 @@ from django.db.models import Q, QuerySet
 from labeling.actions.budgets import MOST_UNITS
 from labeling.actions.checks import parts_of
 from labeling.actions.policy_models import MOST_TOKENS
-from labeling.actions.rounds import MOST_CHECKS_PER_ANSWER, MOST_OVERLAP, MOST_PRACTICE
+from labeling.actions.rounds import MOST_CHECKS_PER_ANSWER, MOST_HELD, MOST_OVERLAP, MOST_PRACTICE
 from labeling.actions.runs import MOST_ANSWERS, MOST_QUESTIONS
 from labeling.engine.selection import MOST_SEED, StrategyCard
 from labeling.models import Budget, CalibrationSet, PolicyModel, Pool, Round, SelectionRun
@@ -235,6 +235,14 @@ class RoundForm(forms.Form):
         min_value=1,
         max_value=MOST_OVERLAP,
         help_text="With two, mistakes show as disagreements. One wrong label of 8 is an eighth of the dataset.",
+    )
+    held = forms.IntegerField(
+        label="Units held back",
+        required=False,
+        min_value=0,
+        max_value=MOST_HELD,
+        help_text="For disagreements and for questions that replace unanswerable ones; given back when the round "
+        "closes. Empty: one for each question, so that no disagreement waits for money, or as many as there are.",
     )
     blindness = forms.ChoiceField(
         label="The model’s answers are shown",

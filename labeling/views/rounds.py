@@ -1,5 +1,7 @@
 """Budgets and rounds: granting answers, opening the picks of a run, and watching them being answered."""
 
+from typing import Any
+
 from django.http import HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
@@ -12,11 +14,12 @@ from labeling.forms import BudgetForm, RoundForm, RoundStatusForm, UnitsForm
 from labeling.models import Round, Slot
 from labeling.queries.agreement import agreement_in_words
 from labeling.queries.answering import recent_in, undoable_in
+from labeling.queries.budgets import movements_in_words, movements_of, round_cost
 from labeling.queries.flags import flags_in
 from labeling.queries.guidelines import guideline_for
 from labeling.queries.label_risk import label_risk
 from labeling.queries.own_answers import n_answered
-from labeling.queries.pools import budgets_of
+from labeling.queries.pools import BudgetRow, budget_row, budgets_of
 from labeling.queries.quality import round_checks
 from labeling.queries.queue import empty_queue
 from labeling.queries.reveals import n_with_model_answers, reveal_summary
@@ -24,7 +27,7 @@ from labeling.queries.round_times import times_of
 from labeling.queries.round_waiting import waiting_in
 from labeling.queries.rounds import round_progress
 from labeling.views.access import managed_budget, managed_pool, managed_run, round_or_404
-from labeling.views.respond import HtmxHttpRequest, redirect, render_page, say
+from labeling.views.respond import HtmxHttpRequest, page_of, redirect, render_page, say
 
 CHANGES = {"pause": actions.pause_round, "resume": actions.resume_round, "close": actions.close_round}
 
@@ -45,6 +48,34 @@ def budget_new(request: HtmxHttpRequest, pool_slug: str) -> HttpResponse:
     return render(request, "labeling/budget_new.html", context, status=422 if form.errors else 200)
 
 
+@require_safe
+def budget_page(request: HtmxHttpRequest, budget_id: int) -> HttpResponse:
+    """Where a budget's units are, and who moved them, when, and what for."""
+    budget = managed_budget(request.user, budget_id)
+    page = page_of(request, movements_of(budget=budget))
+    row = budget_row(budget=budget)
+    context = {
+        "pool": budget.pool,
+        "budget": budget,
+        "row": row,
+        "parts": _parts(row),
+        "page": page,
+        "movements": movements_in_words(page),
+        "most_units": MOST_UNITS,
+    }
+    return render(request, "labeling/budget.html", context)
+
+
+def _parts(row: BudgetRow) -> list[dict[str, Any]]:
+    """The parts of the bar, in thousandths of what was granted."""
+    start, parts = 0.0, []
+    for name in ("spent", "reserved", "held", "free"):
+        width = 1000 * getattr(row, name) / max(row.granted, 1)
+        parts.append({"name": name, "start": start, "width": width})
+        start += width
+    return parts
+
+
 @require_POST
 def budget_add(request: HtmxHttpRequest, budget_id: int) -> HttpResponse:
     """Add units; disagreements that waited for one go to an adjudicator at once."""
@@ -56,7 +87,7 @@ def budget_add(request: HtmxHttpRequest, budget_id: int) -> HttpResponse:
         )
     add_units(budget=budget, by=request.user, **form.cleaned_data)
     say(request, f"{budget} has {form.cleaned_data['units']} more units.")
-    return redirect(request, "budget-new", pool_slug=budget.pool.slug)
+    return redirect(request, "budget", budget_id=budget.pk)
 
 
 @require_http_methods(["GET", "POST"])
@@ -75,8 +106,8 @@ def round_new(request: HtmxHttpRequest, run_id: int) -> HttpResponse:
     n_picks = run.picks.count()
     budgets = budgets_of(pool=run.pool)
     costs = [
-        {"overlap": overlap, "units": n_picks * overlap, "left": [row.free - n_picks * overlap for row in budgets]}
-        for overlap in (1, 2, 3)
+        round_cost(n_questions=n_picks, overlap=n, held=actions.n_held_by_default(n_picks, n), budgets=budgets)
+        for n in (1, 2, 3)
     ]
     context = {"pool": run.pool, "run": run, "form": form, "n_picks": n_picks, "budgets": budgets, "costs": costs}
     context["n_with_answers"] = n_with_model_answers(run)

@@ -240,6 +240,7 @@ def world(pool, manager, annotator, other_annotator, adjudicator, outsider, sett
             **dict.fromkeys(["pool-curricula", "curriculum-new"], of_pool),
             "curriculum": of_curriculum,
             "token-revoke": {"token_id": api_token.pk},
+            "budget": {"budget_id": budget.pk},
             "budget-add": {"budget_id": budget.pk},
             "adjudication": {"slot_id": dispute.pk},
             "export-file": {"export_id": export.pk, "filename": export.files[0]["name"]},

@@ -31,6 +31,7 @@ ADDRESSES = {
     "pool-runs": (MANAGERS, "GET"),
     "run-new": (MANAGERS, "GET POST"),
     "budget-new": (MANAGERS, "GET POST"),
+    "budget": (MANAGERS, "GET"),
     "budget-add": (MANAGERS, "POST"),
     "pool-variance": (MANAGERS, "GET"),
     "set-variance": (MANAGERS, "GET"),
