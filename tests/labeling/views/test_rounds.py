@@ -38,8 +38,8 @@ def test_the_cost_of_a_round_is_shown_before_it_is_opened(pool, manager, login):
 
     html = login(manager).get(reverse("round-new", args=[run.pk])).content.decode()
 
-    assert "4 × 2 = 8" in html
-    assert '<td class="number">2</td>' in html  # what is left for disagreements
+    assert "4 × 2 + 4 held back = 12" in html
+    assert "holds 2 of 4" in html  # for disagreements
     assert "2 missing" in html  # with three answers each
     assert "25.0% of the training set" in html
 
