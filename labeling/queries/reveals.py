@@ -127,6 +127,8 @@ def _graded(round: Round, checks: list[Reveal]) -> list[tuple[bool, bool, str]]:
         decision = _decision(reveal)
         if decision is None or reveal.annotation_id not in grades:
             continue
-        after = grades.get(decision.annotation_id, grades[reveal.annotation_id])
-        found.append((grades[reveal.annotation_id], after, decision.outcome))
+        before = after = grades[reveal.annotation_id]
+        if decision.annotation_id is not None:
+            after = grades.get(decision.annotation_id, before)
+        found.append((before, after, decision.outcome))
     return found

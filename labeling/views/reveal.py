@@ -40,7 +40,7 @@ def reveal(request: HtmxHttpRequest, slot_id: int) -> HttpResponse:
     if found is None:
         raise Http404
     first = found.annotation
-    given = {"n_shown": len(found.answers), "own": found.own}
+    given: dict[str, Any] = {"n_shown": len(found.answers), "own": found.own}
     if request.method != "POST":
         initial = {"choice": "keep", "unsure": not first.confident, "idempotency_key": uuid4()}
         return _page(request, slot, found, RevealForm(**given, initial=initial))
