@@ -68,7 +68,11 @@ def error_from_agreement(agreed: Draws, overlap: int) -> Draws:
 
 @dataclass(frozen=True)
 class Estimate:
-    """How many of ``n_labels`` labels are wrong: the expected number, and where it lies in 95 of 100 such rounds."""
+    """How many of ``n_labels`` labels are wrong.
+
+    ``expected``: the number that is as likely too low as too high (the median over what the error rates may be; their
+    mean would be drawn up by the few rounds that go badly). ``low`` to ``high`` holds it in 95 of 100 such rounds.
+    """
 
     n_labels: int
     expected: float
@@ -85,7 +89,7 @@ def estimate(bases: Counter[Basis], errors: Mapping[int, Draws], rng: np.random.
         expected += n * wrong
         counts += rng.binomial(n, wrong)
     low, high = np.quantile(counts, [0.025, 0.975], method="closest_observation")
-    return Estimate(bases.total(), float(expected.mean()), int(low), int(high))
+    return Estimate(bases.total(), float(np.median(expected)), int(low), int(high))
 
 
 def estimate_from_agreement(
@@ -95,7 +99,7 @@ def estimate_from_agreement(
     agreed = rng.beta(n_agreed + 0.5, n_disagreed + 0.5, N_DRAWS)
     wrong = wrong_if_agreeing([error_from_agreement(agreed, overlap)] * overlap)
     low, high = np.quantile(rng.binomial(n_labels, wrong), [0.025, 0.975], method="closest_observation")
-    return Estimate(n_labels, float(n_labels * wrong.mean()), int(low), int(high))
+    return Estimate(n_labels, float(n_labels * np.median(wrong)), int(low), int(high))
 
 
 @dataclass(frozen=True)
