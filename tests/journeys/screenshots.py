@@ -212,6 +212,104 @@ def seed_shown_first(pool: Any, by: Any, annotator: Any) -> Any:
     return annotation.claim_slot(round=round, user=annotator)
 
 
+def seed_quality(by: Any, people_here: dict[str, Any]) -> dict[str, Any]:
+    """Make a round with checks and practice, answered by four people of whom one errs often; return its pages."""
+    from labeling.actions import adjudication, annotation, budgets, people, practice, revising, rounds
+    from labeling.models import (
+        CalibrationItem,
+        CalibrationSet,
+        GoldAnswer,
+        Pick,
+        Question,
+        Role,
+        SelectionRun,
+        Slot,
+        User,
+    )
+
+    rng = random.Random(5)
+    made = {question[0]: question for question in (made_up_question(rng) for _ in range(400))}
+    texts = list(made)
+    pool = people.create_pool(name="Number theory", by=by, description="Twelve questions, answered by four people.")
+    pool.answer_policy = {"units": "required"}
+    pool.save()
+    keys = CalibrationSet.objects.create(name="Number theory keys", pool=pool, created_by=by)
+    for i, text in enumerate(texts[:60]):
+        CalibrationItem.objects.create(
+            calibration_set=keys, uid=f"nk-{i}", fingerprint=f"{i:04}" + "c" * 60, text=text, answer=made[text][1]
+        )
+    run = SelectionRun.objects.create(
+        pool=pool,
+        generation_fingerprint=FINGERPRINT,
+        status="finished",
+        created_by=by,
+        calibration_set=keys,
+        config={"n_outcomes": 4},
+    )
+    for rank, text in enumerate(texts[60:72], start=1):
+        question = Question.objects.create(pool=pool, uid=f"nt-{rank}", fingerprint=f"{rank:04}" + "d" * 60, text=text)
+        Pick.objects.create(run=run, question=question, rank=rank, set_size=3, acquisition_score=3.0)
+    budget = budgets.grant_budget(pool=pool, name="Spring", units=29, by=by)
+    round = rounds.open_round(
+        run=run, budget=budget, overlap=2, check_rate=0.5, n_practice=2, practice_may_be_skipped=True, by=by
+    )
+    errors = {"ana": 0.02, "ben": 0.1, "cem": 0.5, "dora": 0.1}
+    annotators = []
+    for name in errors:
+        user = people_here.get(name) or User.objects.create_user(name)
+        people.add_member(pool=pool, user=user, role=Role.ANNOTATOR, by=by)
+        annotators.append(user)
+    people.add_member(pool=pool, user=people_here["ada"], role=Role.ADJUDICATOR, by=by)
+    newcomer = User.objects.create_user("nils")
+    people.add_member(pool=pool, user=newcomer, role=Role.ANNOTATOR, by=by)
+    for user in (*annotators, newcomer):
+        while item := practice.next_practice(round=round, user=user):
+            given = practice.answer_practice(round=round, item_id=item.pk, by=user, answer=made[item.text][2][0])
+            if user == newcomer:
+                break
+    at_work = list(annotators)
+    while at_work:
+        user = at_work.pop(0)
+        slot = annotation.claim_slot(round=round, user=user)
+        if slot is None:
+            continue
+        at_work.append(user)
+        _, truth, wrong = made[slot.asked.text]
+        errs = rng.random() < errors[user.username]
+        annotation.submit_annotation(
+            slot=slot,
+            answer=rng.choice(wrong) if errs else truth,
+            confident=not (errs and rng.random() < 0.7),
+            note="The second case is easily forgotten." if errs else "",
+            confirm_unreadable=True,
+            idempotency_key=uuid.uuid4(),
+            by=user,
+        )
+    agreed = GoldAnswer.objects.filter(round=round, source="agreement").order_by("id").first()
+    revised = Slot.objects.filter(round=round, question=agreed.question, purpose="label").first()
+    revising.revise(
+        slot=revised,
+        by=revised.holder,
+        answer=f"{agreed.answer} \\text{{ cm}}",
+        why="The question asks for a length.",
+        confirm_unreadable=True,
+        idempotency_key=uuid.uuid4(),
+    )
+    dispute = adjudication.claim_adjudication(user=people_here["ada"], round=round)
+    split = GoldAnswer.objects.filter(round=round, source="agreement").order_by("id").last()
+    here = f"/rounds/{round.pk}"
+    return {
+        "round-quality": ("mira", f"{here}/"),
+        "round-quality-new": ("mira", f"/runs/{run.pk}/round/new/"),
+        "people-quality": ("mira", f"/pools/{pool.slug}/people/"),
+        "question-answers": ("mira", f"{here}/questions/{agreed.question_id}/"),
+        "question-answers-agreed": ("mira", f"{here}/questions/{split.question_id}/"),
+        "practice": ("nils", f"{here}/practice/"),
+        "practice-answer": ("nils", f"/practice/{given.pk}/"),
+        "adjudication-quality": ("ada", f"/adjudications/{dispute.pk}/"),
+    }
+
+
 def seed() -> dict[str, Any]:
     """Fill the database through the application's own actions; return the pages to take, by name."""
     from django.core.files.base import ContentFile
@@ -376,9 +474,11 @@ def seed() -> dict[str, Any]:
     work(once=True)
     labeled = seed_labeled_pool(mira)
     curriculum = seed_curriculum(labeled, mira)
-    tokens.create_token(pool=labeled, name="the cluster in Oslo", by=mira)
+    tokens.create_token(pool=labeled, name="the cluster in Oslo", by=mira, expires_in=timedelta(days=90))
+    tokens.create_token(name="nightly exports", by=mira, scopes=["read", "export"])
+    quality = seed_quality(mira, {user.username: user for user in people_here})
     p = f"/pools/{pool.slug}"
-    return {
+    return quality | {
         "login": (None, "/login/"),
         "login-link": (None, "/login/?sesame=abc"),
         "join": (None, f"/join/{token}/"),
@@ -434,6 +534,12 @@ def seed() -> dict[str, Any]:
         "curriculum-new": ("mira", f"/pools/{labeled.slug}/curricula/new/"),
         "curriculum": ("mira", f"/curricula/{curriculum.pk}/"),
         "export": ("mira", f"{p}/export/"),
+        "tokens": ("mira", f"/tokens/?pool={labeled.slug}&scopes=curriculum"),
+        "tokens-none": ("ana", "/tokens/"),
+        "api": ("mira", "/api/v1/"),
+        "api-list": ("mira", f"/api/v1{p}/runs/"),
+        "api-upload": ("mira", f"/api/v1{p}/imports/"),
+        "api-refused": (None, "/api/v1/pools/"),
         "not-found": ("mira", "/pools/nowhere/"),
         "not-allowed": ("ana", f"{p}/export/"),
     }
