@@ -52,10 +52,10 @@ ARMS: Mapping[str, Arm] = {
 CONTROLS = ("never_right", "always_right", "sometimes_right")
 STAGES: tuple[tuple[tuple[str, int], ...], ...] = (  # a stage is finished for all seeds before the next begins
     tuple((arm, 8) for arm in ("random", "const", "entropy", "shift", *CONTROLS, "full")),
-    tuple((arm, 8) for arm in ("const_wide", "scf", "v1")),
     tuple(
         (arm, budget) for budget in (4, 16) for arm in ("random", "const", "const_wide", "entropy", "shift", *CONTROLS)
     ),
+    tuple((arm, 8) for arm in ("const_wide", "scf", "v1")),
     tuple((arm, 8) for arm in ("care_proxy", "v2", "v3")),
 )
 
