@@ -201,7 +201,8 @@ class Rewards(CurriculumView):
         rejected.sort(key=lambda each: int(str(each["position"])))
         answer = {"accepted": received.n_accepted, "repeated": received.n_repeated, "rejected": rejected}
         if received.n_accepted + received.n_repeated == 0:
-            raise NothingTaken(f"None of the {len(events)} events can be taken. {rejected[0]['message']}", **answer)
+            message = f"None of the {len(events)} events can be taken. {rejected[0]['message']}"
+            raise NothingTaken(message, code=None, **answer)
         return Response(answer)
 
 

@@ -111,7 +111,7 @@ class UploadEndpoint(Endpoint):
 
     def upload(self, kind: type[Serializer]) -> dict[str, Any]:
         """What is said beside the file: in the address, or in other fields of the form."""
-        fields = {name: value for name, value in self.request.data.items() if isinstance(value, str)}
+        fields = {name: value for name, value in self.request.data.items() if isinstance(value, str) and value}
         return self._valid(kind, {**fields, **self.request.query_params.dict()}, {})
 
     def uploaded(self, name: str = "file") -> Any:

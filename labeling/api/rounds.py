@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.shortcuts import get_object_or_404
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.serializers import Serializer
 
 from labeling.actions import rounds as actions
+from labeling.actions.extra_answers import buy_answer
 from labeling.api.access import found, managed, managed_pool
 from labeling.api.endpoint import Endpoint
 from labeling.api.fields import Number
 from labeling.api.schema import operation
-from labeling.models import Budget, CalibrationSet, Round, SelectionRun
+from labeling.models import Budget, CalibrationSet, Question, Round, SelectionRun
 from labeling.queries.agreement import agreement_in_words
 from labeling.queries.rounds import QuestionState, RoundProgress, round_progress, rounds_of
 from labeling.queries.shared import calibration_sets_for
@@ -90,6 +92,11 @@ class QuestionProgressSerializer(Serializer):
     holds = HoldSerializer(many=True)
     gold_answer = serializers.CharField(source="gold.answer", default=None, allow_null=True)
     gold_source = serializers.CharField(source="gold.source", default=None, allow_null=True)
+
+
+class AskAgainSerializer(Serializer):
+    uid = serializers.CharField(max_length=200)
+    asked_before = serializers.IntegerField(min_value=1, max_value=1000, help_text="How many people were asked so far.")
 
 
 class RoundProgressSerializer(Serializer):
@@ -182,6 +189,17 @@ class RoundResume(RoundEndpoint):
     def post(self, request: Request, round_id: int) -> Response:
         """Give out questions again."""
         return _answer(actions.resume_round(round=self.round(request, round_id), by=request.user))
+
+
+class RoundAskAgain(RoundEndpoint):
+    @operation(takes=AskAgainSerializer, gives=RoundProgressSerializer)
+    def post(self, request: Request, round_id: int) -> Response:
+        """Have one more person asked a question whose label is in doubt; one unit pays."""
+        round = self.round(request, round_id)
+        asked = self.asked(AskAgainSerializer)
+        question = get_object_or_404(Question.objects.filter(slots__round=round).distinct(), uid=asked["uid"])
+        buy_answer(round=round, question=question, asked_before=asked["asked_before"], by=request.user)
+        return Response(RoundProgressSerializer(_Progress(round_progress(round=round))).data)
 
 
 class RoundClose(RoundEndpoint):

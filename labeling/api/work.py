@@ -17,6 +17,8 @@ from rest_framework.serializers import Serializer
 from labeling.actions import annotation as actions
 from labeling.actions import revising
 from labeling.actions.answers import MOST_ANSWER_CHARACTERS, MOST_NOTE_CHARACTERS
+from labeling.actions.flags import flag_question
+from labeling.actions.reveals import answers_shown_first
 from labeling.api.access import found, pools_of, shown_slot
 from labeling.api.endpoint import MOST_KEY_CHARACTERS, Endpoint, Scope
 from labeling.api.schema import operation
@@ -86,6 +88,9 @@ class SlotSerializer(Serializer):
     lease_until = serializers.DateTimeField(allow_null=True)
     question = AskedSerializer()
     guideline = serializers.CharField(allow_blank=True)
+    shown_first = serializers.ListField(
+        child=serializers.CharField(), help_text="Answers of the model, in a round that shows them first; else none."
+    )
     draft = DraftSerializer()
     annotation = AnnotationSerializer(allow_null=True, help_text="Your answer, once there is one.")
 
@@ -120,6 +125,15 @@ class RevisionSerializer(Serializer):
     note = serializers.CharField(max_length=MOST_NOTE_CHARACTERS, required=False, default="", allow_blank=True)
     why = serializers.CharField(max_length=MOST_NOTE_CHARACTERS, required=False, default="", allow_blank=True)
     confirm_unreadable = serializers.BooleanField(required=False, default=False)
+
+
+class FlagSerializer(Serializer):
+    note = serializers.CharField(max_length=MOST_NOTE_CHARACTERS)
+
+
+class FlaggedSerializer(Serializer):
+    note = serializers.CharField()
+    created_at = serializers.DateTimeField()
 
 
 class TypedSerializer(Serializer):
@@ -246,6 +260,16 @@ class SlotRevise(Submitting):
         return self.recorded(revising.revise(slot=slot, by=request.user, idempotency_key=key, **asked))
 
 
+class SlotFlag(Submitting):
+    @operation(takes=FlagSerializer, gives=FlaggedSerializer, status=201)
+    def post(self, request: Request, slot_id: int) -> Response:
+        """Tell the managers that something about the question is odd; it stays yours."""
+        slot = shown_slot(request, slot_id)
+        key = self.key(request)
+        flag = flag_question(slot=slot, by=request.user, idempotency_key=key, **self.asked(FlagSerializer))
+        return Response(FlaggedSerializer(flag).data, status=201)
+
+
 class SlotUndo(LabelEndpoint):
     @operation(gives=SlotSerializer)
     def post(self, request: Request, slot_id: int) -> Response:
@@ -290,6 +314,7 @@ def shown(slot: Slot, request: Request) -> dict[str, Any]:
         "lease_until": slot.lease_until if is_mine else None,
         "question": asked_of(slot),
         "guideline": guideline.text if guideline else "",
+        "shown_first": answers_shown_first(slot),
         "draft": {"answer": "", "unsure": False, "note": "", **(draft.content if draft else {})},
         "annotation": None if annotation is None else AnnotationSerializer(annotation).data,
     }

@@ -7,7 +7,7 @@ from django import forms
 
 from labeling.models import ApiToken, Pool, User
 
-DAYS = [("7", "a week"), ("30", "30 days"), ("90", "90 days"), ("365", "a year"), ("", "never")]
+DAYS = [("7", "a week"), ("30", "30 days"), ("90", "90 days"), ("365", "a year"), ("0", "never")]
 
 
 class TokenForm(forms.Form):
@@ -26,7 +26,7 @@ class TokenForm(forms.Form):
         to_field_name="slug",
         help_text="In one pool only is safer, and enough for most programs.",
     )
-    expires = forms.ChoiceField(label="Expires after", choices=DAYS, initial="90", required=False)
+    expires = forms.ChoiceField(label="Expires after", choices=DAYS, initial="90")
 
     def __init__(self, *args: Any, user: User, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -35,6 +35,6 @@ class TokenForm(forms.Form):
     def wanted(self) -> dict[str, Any]:
         """What is asked for, as the action takes it."""
         data = self.cleaned_data
-        days = data["expires"]
-        expires_in = timedelta(days=int(days)) if days else None
+        days = int(data["expires"])
+        expires_in = timedelta(days=days) if days else None
         return {"name": data["name"], "scopes": data["scopes"], "pool": data["pool"], "expires_in": expires_in}

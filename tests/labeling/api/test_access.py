@@ -66,6 +66,7 @@ ADDRESSES = {
     "api-round-progress": (MANAGERS, {"GET": READ}),
     "api-round-pause": (MANAGERS, {"POST": MANAGE}),
     "api-round-resume": (MANAGERS, {"POST": MANAGE}),
+    "api-round-ask-again": (MANAGERS, {"POST": MANAGE}),
     "api-round-close": (MANAGERS, {"POST": MANAGE}),
     "api-work": (LOGGED_IN, {"GET": LABEL}),
     "api-claim": (ANNOTATORS, {"POST": LABEL}),
@@ -77,6 +78,10 @@ ADDRESSES = {
     "api-slot-submit": (HOLDER, {"POST": LABEL}),
     "api-slot-unanswerable": (HOLDER, {"POST": LABEL}),
     "api-slot-revise": (HOLDER, {"POST": LABEL}),
+    "api-slot-reveal": (HOLDER, {"GET": LABEL, "POST": LABEL}),
+    "api-slot-reveal-keep": (HOLDER, {"POST": LABEL}),
+    "api-slot-reveal-change": (HOLDER, {"POST": LABEL}),
+    "api-slot-flag": (HOLDER, {"POST": LABEL}),
     "api-slot-undo": (HOLDER, {"POST": LABEL}),
     "api-slot-skip": (HOLDER, {"POST": LABEL}),
     "api-slot-release": (HOLDER, {"POST": LABEL}),
@@ -138,13 +143,18 @@ def address(world, manager):
         known |= {name: value for name, value in kwargs.items() if name != "token"}
     known |= {
         "slot_id": world.held.pk,
+        "revealed": world.kwargs["slot-reveal"]["slot_id"],
         "filename": world.kwargs["export-file"]["filename"],
         "budget_id": Budget.objects.filter(pool=world.pool).first().pk,
         "token_id": create_token(name="old", by=manager, pool=world.pool)[0].pk,
     }
 
     def of(name):
-        given = known | ({"slot_id": world.dispute.pk} if ADDRESSES[name][0] == DECIDER else {})
+        given = dict(known)
+        if ADDRESSES[name][0] == DECIDER:
+            given["slot_id"] = world.dispute.pk
+        elif "reveal" in name:
+            given["slot_id"] = known["revealed"]
         if name == "api-no-such-address":
             return reverse("api-pools") + "nowhere"
         pattern = next(iter(get_resolver().reverse_dict.getlist(name)))[0][0]
