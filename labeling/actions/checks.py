@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from datetime import datetime
 from itertools import cycle, islice
 
-from django.db.models import Count, F
+from django.db.models import F
 
 from labeling.audit import record_event
 from labeling.engine.answers import AnswerPolicy, answer_clusters, policy_of
@@ -23,11 +23,11 @@ from labeling.models import (
     CalibrationItem,
     CalibrationSet,
     CheckGrade,
-    Draft,
     Round,
     Slot,
     User,
 )
+from labeling.queries.check_schedule import place_of_check, seed_of, shown_so_far
 
 PRACTICE_SHARE = 4  # one item in so many is for practice, the others for checks
 
@@ -109,11 +109,6 @@ def parts_of(calibration_set: CalibrationSet | None) -> tuple[int, int]:
     return len(found) - n_practice, n_practice
 
 
-def seed_of(round: Round) -> str:
-    """Return what the round's checks and practice are drawn by."""
-    return f"{round.run.config.get('seed', 0)}:{round.pk}"
-
-
 def due_check(round: Round, user: User, now: datetime) -> Slot | None:
     """Return a free check for the person if the next thing they are shown should be one, else None.
 
@@ -121,12 +116,8 @@ def due_check(round: Round, user: User, now: datetime) -> Slot | None:
     """
     if not round.check_rate:
         return None
-    shown = Draft.objects.filter(author=user, round=round).aggregate(
-        questions=Count("question"), checks=Count("calibration_item")
-    )
-    drawn = hashlib.sha256(f"{seed_of(round)}\n{user.pk}\n{shown['checks']}".encode()).digest()
-    place = int.from_bytes(drawn[:6], "big") / 2**48
-    if shown["questions"] < math.floor((shown["checks"] + place) / round.check_rate):
+    shown = shown_so_far(round, user)
+    if shown["questions"] < place_of_check(round, user, shown["checks"]):
         return None
     checks = Slot.objects.filter(round=round, purpose=Slot.Purpose.CHECK).open_at(now).checks_unseen_by(user)
     return checks.select_related("round__run__pool").order_by("priority", "id").first()

@@ -10,12 +10,13 @@ from django.db import transaction
 
 from labeling import policies
 from labeling.actions.answers import check_answer, check_reason
-from labeling.actions.checks import is_for_practice, means_the_same, seed_of
+from labeling.actions.checks import is_for_practice, means_the_same
 from labeling.actions.claiming import lock_person
 from labeling.audit import record_event
 from labeling.engine.answers import policy_of
 from labeling.errors import Conflict, LabelingError
 from labeling.models import CalibrationItem, Draft, PracticeAnswer, Question, Round, User
+from labeling.queries.check_schedule import seed_of
 
 
 def next_practice(*, round: Round, user: User) -> CalibrationItem | None:

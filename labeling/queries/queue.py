@@ -8,6 +8,7 @@ from django.utils import timezone
 
 from labeling.engine.answers import ReadAs, policy_of, read_as
 from labeling.models import Annotation, Draft, Pool, Role, Round, Slot, User
+from labeling.queries.check_schedule import n_checks_before
 
 
 @dataclass(frozen=True)
@@ -126,6 +127,9 @@ def work_for(*, user: User) -> list[WorkRow]:
             status=Round.Status.LIVE, run__pool__memberships__user=user, run__pool__memberships__role=role
         ).select_related("run__pool")
         slots = Slot.objects.filter(round__in=rounds, purpose=purpose)
+        theirs = slots
+        if role == Role.ANNOTATOR:  # a check looks like a question, here too
+            theirs = Slot.objects.filter(round__in=rounds).exclude(purpose=Slot.Purpose.ADJUDICATION)
         free = dict(
             slots.open_at(now)
             .unseen_by(user)
@@ -134,17 +138,23 @@ def work_for(*, user: User) -> list[WorkRow]:
             .annotate(n=Count("question", distinct=True))
         )
         done = dict(
-            slots.filter(holder=user, state=Slot.State.DONE).order_by().values_list("round").annotate(n=Count("pk"))
+            theirs.filter(holder=user, state=Slot.State.DONE).order_by().values_list("round").annotate(n=Count("pk"))
         )
-        held = {slot.round_id: slot for slot in slots.held_by(user).select_related("question")}
+        held = {slot.round_id: slot for slot in theirs.held_by(user).select_related("question", "calibration_item")}
         rows += [
             WorkRow(
                 round=round,
                 role=role,
-                n_free=free.get(round.pk, 0),
+                n_free=free.get(round.pk, 0) + _checks_among(round, role, user, free.get(round.pk, 0), now),
                 held=held.get(round.pk),
                 n_done=done.get(round.pk, 0),
             )
             for round in rounds.order_by("created_at", "id")
         ]
     return rows
+
+
+def _checks_among(round: Round, role: Role, user: User, n_questions: int, now: datetime) -> int:
+    if role != Role.ANNOTATOR:
+        return 0
+    return n_checks_before(round=round, user=user, n_questions=n_questions, now=now)
