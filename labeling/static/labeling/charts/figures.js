@@ -180,18 +180,20 @@
     chart.on("click", ({ data }) => open(data));
 
     // Saving
-    function sheet(renderer) { // as on the page, with the legend in the picture
+    function apart(renderer, use) { // a copy of what is on the page, with the legend in the picture
       const width = Math.max(box.clientWidth, 640);
-      const made = echarts.init(element("div", {}), null, { renderer, ssr: renderer === "svg", width, height: box.clientHeight + 40 });
+      const copy = echarts.init(element("div", {}), null, { renderer, ssr: renderer === "svg", width, height: box.clientHeight + 40 });
       const lower = (grid) => ({ ...grid, top: typeof grid.top === "number" ? grid.top + 40 : grid.top });
       const legend = option.legend && { type: "plain", top: 4, left: 8, itemWidth: 12, itemHeight: 12, textStyle: assayCharts.axisText(), show: true, ...option.legend, selected: selected() };
       const grid = Array.isArray(option.grid) ? option.grid.map(lower) : lower(option.grid);
-      made.setOption({ ...option, animation: false, backgroundColor: token("--surface"), grid, legend });
+      copy.setOption({ ...option, animation: false, backgroundColor: token("--surface"), grid, legend });
+      const made = use(copy);
+      copy.dispose();
       return made;
     }
     const savers = {
-      PNG: () => sheet("canvas").renderToCanvas({ pixelRatio: 2 }).toBlob((blob) => save(`${fileName}.png`, blob)),
-      SVG: () => save(`${fileName}.svg`, new Blob([sheet("svg").renderToSVGString()], { type: "image/svg+xml" })),
+      PNG: () => apart("canvas", (copy) => copy.renderToCanvas({ pixelRatio: 2 })).toBlob((blob) => save(`${fileName}.png`, blob)),
+      SVG: () => save(`${fileName}.svg`, new Blob([apart("svg", (copy) => copy.renderToSVGString())], { type: "image/svg+xml" })),
       CSV: () => save(`${fileName}.csv`, new Blob(["\ufeff", csv(figure)], { type: "text/csv" })),
     };
     const saving = element("span", {}, "Save as", ...Object.entries(savers).map(([kind, onclick]) => {
