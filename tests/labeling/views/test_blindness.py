@@ -22,12 +22,13 @@ from labeling.actions import annotation, rounds
 from labeling.actions.reveals import stored_model_answers
 from labeling.actions.runs import create_run
 from labeling.actions.tokens import create_token
-from labeling.models import Annotation, ApiToken, GoldAnswer, RecordedVotes, Reveal, Round, Slot
+from labeling.models import Annotation, ApiToken, Draft, GoldAnswer, RecordedVotes, Reveal, Round, Slot
 from tests import factories
 from tests.labeling.runs.conftest import run_to_its_end
 from tests.labeling.views.conftest import HX
 from tests.labeling.views.test_access import undone
 
+pytestmark = pytest.mark.timeout(900)  # some three thousand requests, on a machine that may do other things as well
 SECRET_FIELDS = ("set_size", "acquisition_score", "entropy", "n_readable", "n_distinct", "x", "y")
 PARAMETER = re.compile(r"<(?:(?P<kind>\w+):)?(?P<name>\w+)>")
 
@@ -100,7 +101,8 @@ def blind(pool, manager, annotator, other_annotator, adjudicator, settings, tmp_
         item = factories.make_calibration_item(
             calibration_set=calibration_set, text=f"How many ways are there to place {n} kings?", answer=truth
         )
-        record(item, [truth, truth, truth, secrets.new(f"a model's answer to the sealed question {n}")])
+        wrong = [secrets.new(f"a model's answer to the sealed question {n}") for _ in range(2)]
+        record(item, [wrong[0], truth, truth, wrong[1]])
     for question in questions:
         answers = [secrets.new(f"a model's answer to {question.uid}") for _ in range(3)]
         record(question, [answers[0], answers[1], answers[1], answers[2]])
@@ -312,3 +314,82 @@ def test_once_the_answer_is_stored_the_models_are_found_and_nothing_else(blind, 
     assert blind.secrets.within(shown) == {f"a model's answer to {blind.held.question.uid}"}
     assert sum(number.encode() in shown.content for number in Reveal.objects.get().answers) == 3
     assert b"recorded" not in shown.content.replace(b"Your answer is recorded", b"")  # the name of the settings
+
+
+# A check beside a question: whatever is asked for, the same bytes but for ids and for what the two say
+
+SAME_FOR_BOTH = [
+    (re.compile(rb"csrfmiddlewaretoken\" value=\"[^\"]+|csrftoken=[^;]+"), b"TOKEN"),
+    (re.compile(rb"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"), b"KEY"),
+    (re.compile(rb"How many ways are there to place \d+ (rooks|kings)\?"), b"TEXT"),
+    (re.compile(rb"/slots/\d+/|slot\" value=\"\d+|assay-draft-\d+-\d+|\"(id|slot|slot_id|held)\": ?\d+"), b"ID"),
+    (
+        re.compile(rb"\d{4}-\d\d-\d\d(T[\d:.]+(\+00:00|Z)?)?|\d+ \w{3} \d{4} \d\d:\d\d(:\d\d)?|\d\d:\d\d(:\d\d)?"),
+        b"TIME",
+    ),
+    (re.compile(rb"expires=[^;]+|data-lease-seconds=\"\d+\"|data-seconds-left=\"\d+\"|\b\d+ s\b"), b"TIME"),
+    (re.compile(rb"Content-Length: \d+"), b"LENGTH"),
+    (re.compile(rb"messages=[^;]+"), b"SIGNED"),  # what the next page says, with the slot's id inside
+]
+
+
+def without_ids(response: Any, secrets: Secrets) -> bytes:
+    headers = "\n".join(f"{name}: {value}" for name, value in sorted(response.items()))
+    told = b"\n".join(
+        [str(response.status_code).encode(), headers.encode(), response.cookies.output().encode(), response.content]
+    )
+    told = re.sub(b"|".join(number.encode() for number in secrets.names), b"ANSWER", told)
+    for pattern, put in SAME_FOR_BOTH:
+        told = pattern.sub(put, told)
+    return told
+
+
+def what_is_seen(blind: Blind, slot: Slot, user: Any, client: Client, program: Client) -> dict[str, bytes]:
+    """All that a person gets to see of a slot from holding it to having answered it; undone afterwards."""
+    with undone():
+        Slot.objects.filter(holder=user).update(state=Slot.State.OPEN, holder=None, lease_until=None, claimed_at=None)
+        Draft.objects.filter(author=user).delete()
+        slot.refresh_from_db()
+        factories.make_held_slot(round=blind.round, user=user, slot=slot)
+        page, api = f"/slots/{slot.pk}/", f"/api/v1/slots/{slot.pk}/"
+        typed = {**TYPED, "idempotency_key": str(uuid4()), "flag_key": str(uuid4())}
+        unreadable = {**typed, "answer": "the usual one"}
+        asked = {
+            "round": lambda: client.get(f"/rounds/{blind.round.pk}/"),
+            "page": lambda: client.get(page),
+            "fragment": lambda: client.get(page, **HX),
+            "draft": lambda: client.post(f"{page}draft/", typed, **HX),
+            "read-as": lambda: client.post(f"{page}read-as/", typed, **HX),
+            "nothing": lambda: client.post(f"{page}submit/", {}),
+            "unreadable": lambda: client.post(f"{page}submit/", unreadable, **HX),
+            "no reason": lambda: client.post(f"{page}unanswerable/", {}),
+            "too early": lambda: client.get(f"{page}reveal/"),
+            "api": lambda: program.get(api),
+            "api read-as": lambda: program.post(f"{api}read-as/", typed, content_type="application/json"),
+            "api work": lambda: program.get("/api/v1/work/"),
+            "claimed again": lambda: client.post(f"/rounds/{blind.round.pk}/annotate/"),
+            "submitted": lambda: client.post(f"{page}submit/", typed),
+            "revealed": lambda: client.get(f"{page}reveal/"),
+            "kept": lambda: client.post(f"{page}reveal/", {**typed, "choice": "keep"}),
+            "afterwards": lambda: client.get(f"{page}reveal/"),
+            "done": lambda: client.get(page),
+            "revising": lambda: client.get(f"{page}revise/"),
+            "undo": lambda: client.post(f"{page}undo/", typed),
+            "api done": lambda: program.get(api),
+            "api own answers": lambda: program.get(f"/api/v1/rounds/{blind.round.pk}/answers/"),
+        }
+        return {name: without_ids(ask(), blind.secrets) for name, ask in asked.items()}
+
+
+def first_difference(name: str, one: bytes, other: bytes) -> tuple[str, bytes, bytes]:
+    place = next((i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
+    return name, one[place - 60 : place + 60], other[place - 60 : place + 60]
+
+
+def test_a_check_is_a_question_like_any_other_to_the_byte(blind, annotator, login, program):
+    client = login(annotator)
+    seen = what_is_seen(blind, blind.held, annotator, client, program)
+    check = what_is_seen(blind, blind.check, annotator, client, program)
+
+    assert seen["revealed"].count(b"ANSWER") >= 3
+    assert [first_difference(name, told, check[name]) for name, told in seen.items() if told != check[name]] == []
