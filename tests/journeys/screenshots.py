@@ -514,6 +514,7 @@ def seed() -> dict[str, Any]:
         "comparison-judged": ("mira", f"/comparisons/{judged.pk}/"),
         "comparison-running": ("mira", f"/comparisons/{comparing_now.pk}/"),
         "budget-new": ("mira", f"{p}/budgets/new/"),
+        "budget": ("mira", f"/budgets/{budget.pk}/"),
         "round-new": ("mira", f"/runs/{finished.pk}/round/new/"),
         "round": ("mira", f"/rounds/{round.pk}/"),
         "round-annotator": ("ana", f"/rounds/{round.pk}/"),

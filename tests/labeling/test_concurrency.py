@@ -128,3 +128,22 @@ def test_rewards_that_eight_report_at_once_count_once_on_sqlite(tmp_path):
 @pytest.mark.engines
 def test_rewards_that_eight_report_at_once_count_once_on_postgresql(tmp_path, postgres_url):
     check_rewards(race(postgres_url, var=tmp_path, module="race_rewards"))
+
+
+def check_budget(found: dict) -> None:
+    assert found["errors"] == []
+    assert found["wrong"] == []
+    assert found["adds_up"]
+    assert found["spent"] <= found["granted"] == 20 + found["done"].get("add", 0)
+    assert found["done"]["open"] > 0
+    assert found["done"]["answer"] > 0
+    assert found["done"].get("refused: units_missing", 0) > 0
+
+
+def test_no_way_of_spending_a_budget_spends_more_than_was_granted_on_sqlite(tmp_path):
+    check_budget(race(f"sqlite:///{tmp_path / 'race.sqlite3'}", var=tmp_path, module="race_budget"))
+
+
+@pytest.mark.engines
+def test_no_way_of_spending_a_budget_spends_more_than_was_granted_on_postgresql(tmp_path, postgres_url):
+    check_budget(race(postgres_url, var=tmp_path, module="race_budget"))
