@@ -73,9 +73,11 @@ def undo(*, slot: Slot, by: User) -> Slot:
 def _take_back(annotation: Annotation, by: User) -> None:
     now = timezone.now()
     slot = annotation.slot
-    for held in Slot.objects.held_by(by).filter(round=slot.round_id, purpose=slot.purpose):
+    for held in Slot.objects.held_by(by).filter(round=slot.round_id).exclude(purpose=Slot.Purpose.ADJUDICATION):
         claiming.release_slot(slot=held, by=by)  # the next question, taken by submitting this one
     typed = {"answer": annotation.answer, "unsure": not annotation.confident, "note": annotation.note}
+    if annotation.unanswerable_reason:
+        typed |= {"note": "", "reason": annotation.unanswerable_reason, "problem": annotation.note}
     draft = Draft.objects.about(slot).filter(author=by)
     draft.update(content=typed, saved_at=now)
     Slot.objects.filter(pk=slot.pk, state=Slot.State.DONE, holder=by).update(

@@ -1,6 +1,6 @@
 """What an annotator or adjudicator sees of the queue: why it is empty, their own draft, and how an answer is read."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from django.db.models import Count, Min, QuerySet
@@ -93,8 +93,12 @@ def slot_for(*, user: User, slot_id: int) -> Slot | None:
 
 
 def read_answer(*, slot: Slot, answer: str) -> ReadAs:
-    """Return what a trainer's grader would make of an answer to the slot's question."""
-    return read_as(answer.strip(), kind=slot.asked.answer_kind, policy=policy_of(slot.pool))
+    """Return what a trainer's grader would make of an answer to the slot's question, and how good a blind guess is."""
+    read = read_as(answer.strip(), kind=slot.asked.answer_kind, policy=policy_of(slot.pool))
+    if not (n := len(slot.asked.choices)):
+        return read
+    others = tuple(each for each in read.warnings if not each.startswith("Guessable"))
+    return replace(read, warnings=(f"Guessable: a blind guess is right one time in {n}.", *others))
 
 
 def recent_annotations(*, user: User, pool: Pool, limit: int = 5) -> QuerySet[Annotation]:

@@ -249,11 +249,11 @@ def test_the_whole_flow_by_keyboard_without_javascript(site: Site) -> None:
         page.keyboard.type("Ill")
         press("Submit as unanswerable")
         expect(question).to_have_text("What is 3 + 3?")
-        press("Skip")
+        press("^Skip$")
         expect(question).to_have_text("What is 4 + 4?")
         press("Undo")
         expect(question).to_have_text("What is 3 + 3?")
-        press("Skip")
+        press("^Skip$")
         expect(question).to_have_text("What is 4 + 4?")
 
         # a flag leaves what is typed; a warning that was not seen comes before the answer is taken

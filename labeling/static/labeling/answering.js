@@ -224,8 +224,8 @@
     begin();
     if (!location.hash) document.getElementById("question-heading")?.focus({ preventScroll: true });
   });
-  document.addEventListener("htmx:afterSettle", (event) => {
-    if (event.detail.target.id === "work" || event.target.id === "work") {
+  document.addEventListener("htmx:afterSwap", (event) => { // at once: whoever types on must not lose the focus later
+    if (event.target.id === "work") {
       begin();
       document.getElementById("question-heading")?.focus({ preventScroll: true });
     } else if (event.target.id === "answer-form") {

@@ -232,8 +232,10 @@ def test_choices_are_radio_buttons_named_as_the_model_was_asked(pool, annotator,
     slot = claimed(client, round)
 
     html = client.get(reverse("slot", args=[slot])).content.decode()
+    reading = client.post(reverse("slot-read-as", args=[slot]), {"answer": "B"}, **HX).content.decode()
     client.post(reverse("slot-submit", args=[slot]), submission("B"))
 
+    assert "a blind guess is right one time in 3" in reading
     assert '<input type="radio" name="answer" value="B"' in html
     assert "53 &lt;b&gt;" in html
     assert Annotation.objects.get().answer == "B"
