@@ -21,6 +21,13 @@ class Number(serializers.FloatField):
         return float(number)
 
 
+class Id(serializers.IntegerField):
+    """What a row is known by, of those that a database can have."""
+
+    def __init__(self, **more: Any) -> None:
+        super().__init__(min_value=1, max_value=2**63 - 1, **more)
+
+
 @extend_schema_field({"type": "object", "additionalProperties": {}})
 class JSONObject(serializers.Field):
     """An object that every database can keep: texts without NUL and lone surrogates, nested at most 20 deep."""

@@ -16,6 +16,7 @@ from labeling.actions import imports as actions
 from labeling.actions.evidence_imports import import_picks, import_votes
 from labeling.api.access import bound_to, check_unbound, managed_import, managed_pool, managed_set
 from labeling.api.endpoint import Endpoint, Scope
+from labeling.api.fields import Id
 from labeling.api.parsing import FileParser
 from labeling.api.schema import operation
 from labeling.errors import LabelingError
@@ -49,7 +50,7 @@ class SetUploadSerializer(UploadSerializer):
 
 class VotesUploadSerializer(Serializer):
     filename = serializers.CharField(required=False, default="", max_length=255)
-    calibration_set = serializers.IntegerField(required=False, allow_null=True, default=None)
+    calibration_set = Id(required=False, allow_null=True, default=None)
     fingerprint = serializers.CharField(
         max_length=64, required=False, default="", allow_blank=True, help_text="Where the rows do not say it."
     )

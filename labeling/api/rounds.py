@@ -14,7 +14,7 @@ from labeling.actions import rounds as actions
 from labeling.actions.extra_answers import buy_answer
 from labeling.api.access import found, managed, managed_pool
 from labeling.api.endpoint import Endpoint
-from labeling.api.fields import Number
+from labeling.api.fields import Id, Number
 from labeling.api.schema import operation
 from labeling.models import Budget, CalibrationSet, Question, Round, SelectionRun
 from labeling.queries.agreement import agreement_in_words
@@ -25,11 +25,11 @@ from labeling.queries.shared import calibration_sets_for
 class NewRoundSerializer(Serializer):
     """How a run's picks are labeled. ``calibration_set`` is where checks and practice come from; the run's if empty."""
 
-    budget = serializers.IntegerField(help_text="Id of a budget of the pool.")
+    budget = Id(help_text="Id of a budget of the pool.")
     overlap = serializers.IntegerField(min_value=1, max_value=actions.MOST_OVERLAP, default=1)
     blindness = serializers.ChoiceField(Round.Blindness.choices, required=False)
     control_share = Number(min_value=0, max_value=1, required=False, help_text="Of questions that stay blind.")
-    calibration_set = serializers.IntegerField(required=False, allow_null=True, default=None)
+    calibration_set = Id(required=False, allow_null=True, default=None)
     check_rate = Number(min_value=0, max_value=actions.MOST_CHECKS_PER_ANSWER, required=False)
     n_practice = serializers.IntegerField(min_value=0, max_value=actions.MOST_PRACTICE, required=False)
     practice_may_be_skipped = serializers.BooleanField(required=False)

@@ -13,7 +13,7 @@ from labeling.actions import runs as actions
 from labeling.actions.runs import MOST_ANSWERS, MOST_QUESTIONS
 from labeling.api.access import managed, managed_pool
 from labeling.api.endpoint import Endpoint
-from labeling.api.fields import AnyJSON, Number
+from labeling.api.fields import AnyJSON, Id, Number
 from labeling.api.schema import ANY_OBJECT, operation
 from labeling.engine.selection import MOST_SEED, presets, strategies, strategy_card
 from labeling.errors import Conflict
@@ -29,17 +29,12 @@ class NewRunSerializer(Serializer):
     """What is left out is as the preset has it."""
 
     budget = serializers.IntegerField(min_value=1, max_value=MOST_QUESTIONS, help_text="Questions to pick.")
-    policy_model = serializers.PrimaryKeyRelatedField(
-        queryset=PolicyModel.objects.exclude(engine=PolicyModel.EngineKind.SCRIPTED),
-        required=False,
-        allow_null=True,
-        default=None,
-    )
+    policy_model = Id(required=False, allow_null=True, default=None)
     generation_fingerprint = serializers.CharField(
         max_length=64, required=False, default="", allow_blank=True, help_text="Of recorded votes, in place of a model."
     )
-    calibration_set = serializers.IntegerField(required=False, allow_null=True, default=None)
-    continues = serializers.IntegerField(
+    calibration_set = Id(required=False, allow_null=True, default=None)
+    continues = Id(
         required=False, allow_null=True, default=None, help_text="A finished run, whose picks count as labeled."
     )
     question_limit = serializers.IntegerField(
@@ -59,6 +54,9 @@ class NewRunSerializer(Serializer):
     control_share = serializers.CharField(max_length=40, required=False, help_text="From 0 to 1, drawn at random.")
     min_readable = Number(min_value=0, max_value=1, required=False, allow_null=True)
     seed = serializers.IntegerField(min_value=0, max_value=MOST_SEED, required=False)
+
+    def validate_policy_model(self, given: int | None) -> Any:
+        return _one_of(PolicyModel.objects.exclude(engine=PolicyModel.EngineKind.SCRIPTED), given)
 
     def validate_calibration_set(self, given: int | None) -> Any:
         known = calibration_sets_for(self.context["request"].user)

@@ -12,14 +12,14 @@ from rest_framework.serializers import Serializer
 
 from labeling.api.access import managed_pool, managed_set, pools_of
 from labeling.api.endpoint import Endpoint
-from labeling.api.fields import AnyJSON
+from labeling.api.fields import AnyJSON, Id
 from labeling.api.schema import operation
 from labeling.models import SelectionRun
 from labeling.queries import variance as queries
 
 
 class RunChoiceSerializer(Serializer):
-    run = serializers.IntegerField(required=False, allow_null=True, default=None, help_text="By default the newest.")
+    run = Id(required=False, allow_null=True, default=None, help_text="By default the newest.")
 
 
 class CategorySerializer(Serializer):

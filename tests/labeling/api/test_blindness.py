@@ -9,7 +9,7 @@ from tests.labeling.api.conftest import Api
 from tests.labeling.api.test_access import ADDRESSES, address, ask  # noqa: F401
 from tests.labeling.views.conftest import login, world  # noqa: F401
 
-SECRETS = [b"MODELSAID", b"0.731", b"ANSWERNOBODYSEES", b"other_annotator", b"THEIRANSWER", b"GOLDANSWER"]
+SECRETS = [b"731731", b"0.731", b"ANSWERNOBODYSEES", b"other_annotator", b"THEIRANSWER", b"GOLDANSWER"]
 
 
 @pytest.fixture
@@ -17,13 +17,13 @@ def secretive(world, other_annotator):
     """The world, in which everything that an annotator must not see can be told from all else."""
     Round.objects.update(control_share=0.0)
     pick = world.run.picks.get(question=world.held.question)
-    pick.prediction_set = [{"answer": "MODELSAID", "frequency": 0.731}]
+    pick.prediction_set = [{"answer": "731731", "frequency": 0.731}]
     pick.save()
     RecordedVotes.objects.create(
         question_fingerprint=world.held.question.fingerprint,
         question_uid=world.held.question.uid,
         generation_fingerprint=world.run.generation_fingerprint,
-        votes={"id": world.held.question.uid, "probe_answers": [], "outcome_answers": ["MODELSAID"] * 5 + ["7"] * 3},
+        votes={"id": world.held.question.uid, "probe_answers": [], "outcome_answers": ["731731"] * 5 + ["7"] * 3},
     )
     sealed = factories.make_calibration_set(pool=world.pool, name="Sealed")
     factories.make_calibration_item(calibration_set=sealed, answer="ANSWERNOBODYSEES")
@@ -62,7 +62,7 @@ def test_what_the_model_says_is_told_once_the_answer_is_stored_and_that_is_on_re
     changed = api.post(f"slots/{slot}/reveal/change/", {"chosen": position, "why": "I forgot the carry"}, key="once")
     again = api.post(f"slots/{slot}/reveal/change/", {"chosen": position, "why": "I forgot the carry"}, key="once")
 
-    assert set(reveal["answers"]) == {"MODELSAID", "7"}
+    assert set(reveal["answers"]) == {"731731", "7"}
     assert (reveal["own"], reveal["first"]["answer"], reveal["decision"]) == (None, "9", None)
     assert changed["reveal"]["decision"]["outcome"] == "model"
     assert changed == again
