@@ -224,10 +224,17 @@
     begin();
     if (!location.hash) document.getElementById("question-heading")?.focus({ preventScroll: true });
   });
-  document.addEventListener("htmx:afterSwap", (event) => { // at once: whoever types on must not lose the focus later
+  let isUntouched = false; // since the question came: whoever types on at once keeps the focus
+  document.addEventListener("keydown", () => (isUntouched = false), true);
+  const toHeading = () => document.getElementById("question-heading")?.focus({ preventScroll: true });
+  document.addEventListener("htmx:afterSettle", (event) => {
+    if (event.target.id === "work" && isUntouched) toHeading();
+  });
+  document.addEventListener("htmx:afterSwap", (event) => {
     if (event.target.id === "work") {
+      isUntouched = true;
       begin();
-      document.getElementById("question-heading")?.focus({ preventScroll: true });
+      toHeading();
     } else if (event.target.id === "answer-form") {
       begin();
       (event.target.querySelector("[aria-invalid=true]") ?? event.target.querySelector("[name=confirm_unreadable], [role=alert]"))?.focus();
