@@ -48,7 +48,9 @@ def settle_question(*, round: Round, question: Question) -> None:
     outcome = outcome_of(round, question, annotations)
     with transaction.atomic():
         live_round = lock_round(round)
-        if _is_settled(round, question) or counted_annotations(round, question) != annotations:
+        if _is_settled(round, question) or not is_complete(round, question):
+            return
+        if counted_annotations(round, question) != annotations:
             return  # whoever changed an answer meanwhile settles what it comes to
         write_outcome(live_round, question, annotations, outcome)
 
