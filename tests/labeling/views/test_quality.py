@@ -1,6 +1,7 @@
 """Pages of quality control: checks that nothing tells apart, practice, merging and splitting, one more answer."""
 
 import re
+from itertools import pairwise
 from uuid import uuid4
 
 import pytest
@@ -11,7 +12,52 @@ from labeling.actions.annotation import claim_slot, submit_annotation
 from labeling.actions.practice import next_practice
 from labeling.actions.rounds import open_round
 from labeling.models import GoldAnswer, MeaningVerdict, PracticeAnswer, Role, Slot
+from labeling.queries.queue import work_for
 from tests import factories
+
+TEXT = "What is $2 + 2$?"
+
+
+@pytest.fixture
+def checked(pool):
+    """A round whose questions and checks all read the same."""
+    items = factories.make_calibration_set(pool=pool)
+    for _ in range(12):
+        factories.make_calibration_item(calibration_set=items, text=TEXT, answer="987654321")
+    questions = [factories.make_question(pool=pool, text=TEXT) for _ in range(12)]
+    run = factories.make_run(pool=pool, questions=questions, calibration_set=items)
+    budget = factories.make_budget(pool=pool, units=20)
+    return open_round(run=run, budget=budget, overlap=1, check_rate=0.5, by=None)
+
+
+def without_ids(html):
+    """A page without what differs from one slot to the next: numbers, keys, tokens, times."""
+    html = re.sub(r'(csrfmiddlewaretoken" value=|_key" value=)"[^"]*"', r'\1""', html)
+    html = re.sub(r'nonce="[^"]*"|"X-CSRFToken": "[^"]*"|content="[A-Za-z0-9]{64}"', "", html)
+    return re.sub(r"[0-9a-f]{8}-[0-9a-f-]{27}|\d+", "N", html)
+
+
+def test_no_byte_tells_a_check_from_a_question(checked, annotator, login):
+    client = login(annotator)
+    seen: dict[bool, set[str]] = {True: set(), False: set()}
+    homes, free = [], []
+
+    while slot := claim_slot(user=annotator, round=checked):
+        home = client.get(reverse("home")).content.decode()
+        free.append(work_for(user=annotator)[0].n_free)
+        if len(free) > 6:  # by then the page lists five last answers
+            homes.append(without_ids(home))
+            page = client.get(reverse("slot", args=[slot.pk]))
+            seen[slot.is_check].add(without_ids(page.content.decode()))
+            assert "987654321" not in page.content.decode()
+            assert "calibration" not in page.content.decode().lower()
+        submit_annotation(slot=slot, answer="4", idempotency_key=uuid4(), by=annotator)
+
+    assert seen[True]
+    assert seen[False]
+    assert seen[True] <= seen[False]
+    assert all(b == a - 1 for a, b in pairwise(free))
+    assert len(set(homes)) == 1
 
 
 def test_practice_in_plain_html(pool, annotator, login):
