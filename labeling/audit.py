@@ -1,5 +1,7 @@
 """The record of who did what."""
 
+from typing import Any
+
 from django.db.models import Model
 
 from labeling.models import AuditEvent, Budget, Pool, User
@@ -12,7 +14,7 @@ def record_event(
     by: User | None,
     pool: Pool | None = None,
     budget: Budget | int | None = None,
-    **details: object,
+    **details: Any,
 ) -> AuditEvent:
     """Write down one thing that somebody did; ``by`` is None for the machine itself.
 

@@ -125,6 +125,7 @@ if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
         "timeout": 60,  # seconds; its queue is unfair, and one of many writers may wait long
         "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;",
     }
+    DATABASES["default"]["TEST"] = {"NAME": ":memory:"}
 
 AUTH_USER_MODEL = "labeling.User"
 AUTHENTICATION_BACKENDS = [
