@@ -74,7 +74,6 @@ def import_picks(
     with transaction.atomic():
         report = record_picks(file, name=name, pool=pool, report_json=report_json, by=by)
         if report.new:
-            record_event(
-                "picks.imported", target=pool, by=by, pool=pool, filename=name, **report.counts(), **report.details
-            )
+            about: dict[str, Any] = {"filename": name, **report.counts(), **report.details}
+            record_event("picks.imported", target=pool, by=by, pool=pool, **about)
     return report

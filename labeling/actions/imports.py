@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path, PurePath
+from typing import Any
 
 from django.core.files import File
 from django.db import IntegrityError, transaction
@@ -266,7 +267,7 @@ def _mark_committed(batch: ImportBatch, report: ImportReport, repair: bool, by: 
     _record(batch, report, repair)
     batch.status, batch.committed_at = ImportBatch.Status.COMMITTED, timezone.now()
     batch.save()
-    about = {"filename": batch.filename, "sha256": batch.sha256, **report.counts()}
+    about: dict[str, Any] = {"filename": batch.filename, "sha256": batch.sha256, **report.counts()}
     record_event("import.committed", target=batch, by=by, pool=_pool_of(batch), **about)
 
 
