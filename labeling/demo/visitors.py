@@ -33,6 +33,7 @@ class Visitor:
             self.browser.select_form("#answer-form")
             self.browser["answer"] = answer(question)
             self._check(self.browser.submit_selected())
+            self._keep_answer()
             n_answered += 1
         return n_answered
 
@@ -47,6 +48,13 @@ class Visitor:
             self._check(self.browser.submit_selected())
             n_decided += 1
         return n_decided
+
+    def _keep_answer(self) -> None:
+        """Stand by the answer where the model's are shown after it."""
+        if self.browser.page.select_one("#reveal-form"):
+            self.browser.select_form("#reveal-form")
+            self.browser["choice"] = "keep"
+            self._check(self.browser.submit_selected())
 
     def _take(self, action: str) -> bool:
         """Be on a question to answer: press the round's button for it unless one is shown already."""

@@ -260,7 +260,7 @@ def answering_page(
     request: HtmxHttpRequest, slot: Slot, form: AnswerForm, *, status: int = 200, **more: Any
 ) -> HttpResponse:
     """The page with the answering form; for htmx its work area, or the form alone where it has mistakes."""
-    typed = more.get("typed") or request.POST
+    typed = more.get("typed", request.POST)
     context = about(request, slot) | {
         "form": form,
         "unanswerable_form": UnanswerableForm(

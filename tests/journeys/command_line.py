@@ -16,6 +16,8 @@ from typing import Any
 
 from tests.conftest import ROOT
 
+MIGRATED: list[bytes] = []  # an empty database with all its tables, once it is there
+
 
 class CommandLine:
     """Runs ``manage.py`` on an installation below ``var``, with further environment variables."""
@@ -41,6 +43,14 @@ class CommandLine:
         )  # fmt: skip
         assert finished.returncode == 0, f"{arguments}: {finished.stderr}"
         return finished.stdout
+
+    def migrate(self) -> None:
+        """Make the database; migrating takes so long that each process does it once and copies the result."""
+        database = self.var / "assay.sqlite3"
+        if not MIGRATED:
+            self.run("migrate", "--verbosity", "0")
+            MIGRATED.append(database.read_bytes())
+        database.write_bytes(MIGRATED[0])
 
     def start_worker(self, *arguments: str) -> subprocess.Popen[str]:
         worker = subprocess.Popen(

@@ -621,7 +621,7 @@ def visit(address: str, pages: dict[str, Any], out: Path | None, widths: list[st
                         if wide > 0:
                             found.append(f"{name}: {width} scrolls sideways by {wide} pixels")
                         if out is None:
-                            found += [f"{name}: {width} {scheme}: {barrier}" for barrier in barriers(page)]
+                            found += [f"{name}: {width}: {barrier}" for barrier in barriers(page)]
                         else:
                             page.screenshot(path=out / f"{name}-{width}-{scheme}.png", full_page=True)
                     context.close()
@@ -634,6 +634,9 @@ def barriers(page: Any) -> list[str]:
     from axe_playwright_python.sync_playwright import Axe
 
     violations = Axe().run(page).response["violations"]
+    page.emulate_media(color_scheme="dark")  # which changes colours and nothing else
+    violations += Axe().run(page, options={"runOnly": ["color-contrast"]}).response["violations"]
+    page.emulate_media(color_scheme="light")
     return [
         f"{each['id']} ({each['impact']}, {len(each['nodes'])} times): "
         + "; ".join(node["html"][:160] for node in each["nodes"][:3])
@@ -686,7 +689,8 @@ def main() -> int:
     pages = {name: page for name, page in pages.items() if not arguments.only or name in arguments.only}
     with server(dict(os.environ)) as address:
         out = None if arguments.axe else arguments.out
-        found = visit(address, pages, out, arguments.width or list(WIDTHS), arguments.scheme or ["light", "dark"])
+        schemes = arguments.scheme or ["light", "dark"] if out else ["light"]  # barriers are looked for in both at once
+        found = visit(address, pages, out, arguments.width or list(WIDTHS), schemes)
     print("\n".join(sorted(set(found))) or "Nothing wrong.")
     return 1 if found else 0
 

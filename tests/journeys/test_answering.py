@@ -46,7 +46,7 @@ class Site:
             self.port = found.getsockname()[1]
         self.address = f"http://127.0.0.1:{self.port}"
         self.shell = CommandLine(var, HF_HUB_OFFLINE="1", OMP_NUM_THREADS="1", ASSAY_UNDO_SECONDS="300")
-        self.shell.run("migrate", "--verbosity", "0")
+        self.shell.migrate()
         self.shell.run("shell", "-c", SEED)
         self.start()
 
@@ -111,6 +111,7 @@ def open_first_question(page: Page) -> None:
     tab_to(page, "Answer the next")
     page.keyboard.press("Enter")
     expect(page.locator(".question.large")).to_have_text("What is 1 + 1?")
+    page.wait_for_load_state()  # keys are heard from then on
 
 
 def test_the_whole_flow_by_keyboard_alone(site: Site) -> None:

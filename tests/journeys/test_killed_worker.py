@@ -20,7 +20,7 @@ SELECT = (*SELECT, "--outcomes", str(N_ANSWERS), "--probes", str(N_ANSWERS), "--
 def fresh_site(tmp_path_factory) -> CommandLine:
     """A pool and a calibration set of sums, with clusters of their own, and three models that answer alike."""
     site = CommandLine(tmp_path_factory.mktemp("site"), ASSAY_LEASE_SECONDS="2")
-    site.run("migrate", "--verbosity", "0")
+    site.migrate()
     questions = [{"id": f"q{n}", "question": f"What is {n} + {n * n}?", "cluster": n % 4} for n in range(N_QUESTIONS)]
     site.import_questions(questions, pool="sums")
     items = [{"question": f"What is {n} - {n * n}?", "answer": str(1 + n % 4)} for n in range(N_QUESTIONS)]

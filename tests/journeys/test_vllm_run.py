@@ -47,7 +47,7 @@ def test_a_killed_run_on_a_model_server_ends_as_an_undisturbed_one(server: str, 
     lines = (shared_data / "svamp_400.jsonl").read_text().splitlines()
     rows = [json.loads(line) for line in lines[: 2 * N_QUESTIONS]]
     site = CommandLine(tmp_path / "site", ASSAY_LEASE_SECONDS="3", HF_HUB_OFFLINE="1")
-    site.run("migrate", "--verbosity", "0")
+    site.migrate()
     site.import_questions([{"question": row["question"]} for row in rows[:N_QUESTIONS]], pool="svamp")
     site.import_calibration(rows[N_QUESTIONS:], name="known")
     site.run("add_policy_model", MODEL, "--engine", "openai", "--model", MODEL, "--base-url", server,

@@ -115,6 +115,12 @@ REFUSED = {
 }
 # who may look but not change, where the two differ
 STRICTER = {
+    (
+        "api-slot-reveal",
+        "POST",
+    ): {  # the other annotator has answered it too, and asks for a reveal of their own
+        role: status for role, status in REFUSED[HOLDER].items() if role != "other_annotator"
+    },
     ("api-guidelines", "POST"): REFUSED[MANAGERS],
     ("api-pools", "POST"): REFUSED[SHARED],
     ("api-token-revoke", "POST"): dict.fromkeys(["outsider", "annotator", "other_annotator", "adjudicator"], OUTSIDE),

@@ -251,3 +251,17 @@ def test_an_answered_question_is_shown_with_ones_own_answer(pool, annotator, log
 
     assert "You have answered this question" in html
     assert "<code>41</code>" in html
+
+
+def test_nothing_typed_for_one_question_stands_in_the_form_of_the_next(pool, annotator, login):
+    client, round = login(annotator), factories.make_round(pool=pool, n_questions=2)
+    slot_id = claimed(client, round)
+    typed = {"reason": "ill_posed", "problem": "no triangle has them", "flag_note": "odd"}
+    typed["idempotency_key"] = str(uuid.uuid4())
+
+    shown = client.post(reverse("slot-unanswerable", args=[slot_id]), typed, headers={"HX-Request": "true"})
+
+    assert shown.status_code == 200
+    assert 'id="answer-form"' in shown.content.decode()
+    for left in ("no triangle has them", ">odd<", 'value="ill_posed" selected'):
+        assert left not in shown.content.decode()

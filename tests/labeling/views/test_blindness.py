@@ -313,7 +313,7 @@ def test_once_the_answer_is_stored_the_models_are_found_and_nothing_else(blind, 
     assert blind.secrets.within(submitted) == set()
     assert blind.secrets.within(shown) == {f"a model's answer to {blind.held.question.uid}"}
     assert sum(number.encode() in shown.content for number in Reveal.objects.get().answers) == 3
-    assert b"recorded" not in shown.content.replace(b"Your answer is recorded", b"")  # the name of the settings
+    assert b"recorded" not in shown.content.replace(b"It is recorded.", b"")  # the name of the settings
 
 
 # A check beside a question: whatever is asked for, the same bytes but for ids and for what the two say
