@@ -52,7 +52,9 @@ def page(browser, live_server, annotator, login) -> Iterator:
         each.goto("about:blank")
     page.wait_for_timeout(500)  # what a page sends as it closes has arrived
     context.close()
-    assert [each for each in complaints if "Content Security Policy" in each or "Error:" in each] == []
+    of_a_form_gone = "Invalid re-target"  # a draft on its way was refused after the next question had come
+    errors = [each for each in complaints if "Content Security Policy" in each or "Error:" in each]
+    assert [each for each in errors if of_a_form_gone not in each] == []
 
 
 def log_in(context, live_server, user, login):
