@@ -635,6 +635,7 @@ def barriers(page: Any) -> list[str]:
 
     violations = Axe().run(page).response["violations"]
     page.emulate_media(color_scheme="dark")  # which changes colours and nothing else
+    page.wait_for_timeout(400)  # they fade into each other
     violations += Axe().run(page, options={"runOnly": ["color-contrast"]}).response["violations"]
     page.emulate_media(color_scheme="light")
     return [

@@ -143,6 +143,7 @@ def test_the_whole_flow_by_keyboard_alone(site: Site) -> None:
         expect(question).to_have_text("What is 1 + 1?")
         expect(page.locator("#id_answer")).to_have_value("2")
         assert site.answers() == []
+        page.wait_for_timeout(300)  # keys are not heard while a question is still being put on the page
         page.keyboard.press("Control+Enter")
 
         # one that cannot be answered
