@@ -114,6 +114,13 @@ def open_first_question(page: Page) -> None:
     page.wait_for_load_state()  # keys are heard from then on
 
 
+def press(page: Page, key: str) -> None:
+    """Press a key once the page hears it: not while it is still loading or being put together."""
+    page.wait_for_load_state()
+    page.wait_for_timeout(200)
+    page.keyboard.press(key)
+
+
 def test_the_whole_flow_by_keyboard_alone(site: Site) -> None:
     complaints: list[str] = []
     with open_browser() as browser:
@@ -123,7 +130,7 @@ def test_the_whole_flow_by_keyboard_alone(site: Site) -> None:
         open_first_question(page)
 
         # the guideline, the round and back
-        page.keyboard.press("g")
+        press(page, "g")
         tab_to(page, "I have read version 1")
         page.keyboard.press("Enter")
         expect(page.locator("#guideline .dot")).to_have_count(0)
@@ -135,67 +142,66 @@ def test_the_whole_flow_by_keyboard_alone(site: Site) -> None:
 
         # an answer, taken back and given again
         expect(question).to_have_text("What is 1 + 1?")
-        page.keyboard.press("i")
+        press(page, "i")
         page.keyboard.type("2")
-        page.keyboard.press("Control+Enter")
+        press(page, "Control+Enter")
         expect(question).to_have_text("What is 2 + 2?")
-        page.keyboard.press("z")
+        press(page, "z")
         expect(question).to_have_text("What is 1 + 1?")
         expect(page.locator("#id_answer")).to_have_value("2")
         assert site.answers() == []
-        page.wait_for_timeout(300)  # keys are not heard while a question is still being put on the page
-        page.keyboard.press("Control+Enter")
+        press(page, "Control+Enter")
 
         # one that cannot be answered
         expect(question).to_have_text("What is 2 + 2?")
-        page.keyboard.press("u")
+        press(page, "u")
         page.keyboard.type("Ill")
-        page.keyboard.press("Control+Enter")
+        press(page, "Control+Enter")
 
         # a skip, taken back and done again
         expect(question).to_have_text("What is 3 + 3?")
-        page.keyboard.press("s")
+        press(page, "s")
         expect(question).to_have_text("What is 4 + 4?")
-        page.keyboard.press("z")
+        press(page, "z")
         expect(question).to_have_text("What is 3 + 3?")
-        page.keyboard.press("s")
+        press(page, "s")
         expect(question).to_have_text("What is 4 + 4?")
 
         # a flag, and the raw text
-        page.keyboard.press("f")
+        press(page, "f")
         page.keyboard.type("as the one before")
-        page.keyboard.press("Control+Enter")
+        press(page, "Control+Enter")
         expect(page.get_by_text("Flagged.")).to_be_visible()
-        page.keyboard.press("r")
+        press(page, "r")
         expect(page.locator("#question-raw")).to_be_visible()
 
         # back to the answer before, which is revised
-        page.keyboard.press("[")
+        press(page, "[")
         expect(page.get_by_text("Cannot be answered: ill-posed")).to_be_visible()
-        page.keyboard.press("[")
+        press(page, "[")
         expect(page.get_by_text("What is 1 + 1?")).to_be_visible()
         tab_to(page, "Revise")
         page.keyboard.press("Enter")
         expect(page.get_by_text("You are revising your answer")).to_be_visible()
-        page.keyboard.press("/")
+        press(page, "/")
         page.keyboard.press("Control+a")
         page.keyboard.type("3")
         tab_to(page, "Why you change it")
         page.keyboard.type("counted again")
-        page.keyboard.press("Control+Enter")
+        press(page, "Control+Enter")
         expect(page.get_by_text("3: counted again")).to_be_visible()
         expect(undo).to_be_visible()
-        page.keyboard.press("]")
+        press(page, "]")
         expect(page.get_by_text("What is 2 + 2?")).to_be_visible()
-        page.keyboard.press("]")
+        press(page, "]")
 
         # the last two
         expect(question).to_have_text("What is 4 + 4?")
         page.keyboard.type("8")  # a digit goes to the answer by itself
-        page.keyboard.press("Control+Enter")
+        press(page, "Control+Enter")
         expect(question).to_have_text("What is 5 + 5?")
         page.keyboard.type("10")
-        page.keyboard.press("Control+Enter")
+        press(page, "Control+Enter")
         expect(page.get_by_text("You have done everything you are eligible for")).to_be_visible()
 
     assert site.answers() == [("2", "", 2), ("", "ill_posed", 1), ("3", "", 3), ("8", "", 1), ("10", "", 1)]
