@@ -1,6 +1,6 @@
 """Sixteen clients empty the queue of one pool at once, watched; prints what happened as JSON.
 
-    DATABASE_URL=sqlite:////tmp/race.sqlite3 python -m tests.labeling.race --slots 1000 --overlap 2 --kill-every 10
+    DATABASE_URL=sqlite:///race.sqlite3 python -m tests.labeling.race --slots 1000 --overlap 2 --kill-every 10
 
 The database is DATABASE_URL's, empty and migrated here. Sixteen clients are at work at any time, each a process of its
 own; one answers ``--quota`` questions and ends, and the next comes in its place. The last two places are two tabs of

@@ -366,7 +366,7 @@ def what_is_seen(blind: Blind, slot: Slot, user: Any, client: Client, program: C
             "too early": lambda: client.get(f"{page}reveal/"),
             "api": lambda: program.get(api),
             "api read-as": lambda: program.post(f"{api}read-as/", typed, content_type="application/json"),
-            "api work": lambda: program.get("/api/v1/work/"),
+            "api work": lambda: program.get(reverse("api-work")),
             "claimed again": lambda: client.post(f"/rounds/{blind.round.pk}/annotate/"),
             "submitted": lambda: client.post(f"{page}submit/", typed),
             "revealed": lambda: client.get(f"{page}reveal/"),
