@@ -63,7 +63,7 @@ class Site:
     def kill(self) -> None:
         """End the server and its worker at once, as a power cut does."""
         os.killpg(self.server.pid, signal.SIGKILL)
-        self.server.wait(timeout=30)
+        self.server.wait(timeout=120)
 
     def answers(self) -> list[tuple[str, str, int]]:
         """(answer, reason, version) of all annotations that were not taken back."""

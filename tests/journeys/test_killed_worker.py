@@ -51,7 +51,7 @@ def test_a_killed_workers_run_is_finished_by_another_with_the_same_picks(site, f
     victim = site.start_worker()
     wait_until(lambda: site.status(run)[1] == "pool: probes", what="the run probes the pool", timeout_seconds=90)
     victim.send_signal(signal.SIGKILL)
-    victim.wait(timeout=10)
+    victim.wait(timeout=120)
     assert site.status(run)[0] == "running"
     n_before = n_stored(site, "probe")
     n_outcomes_before = n_stored(site, "outcome")
@@ -81,7 +81,7 @@ def test_a_worker_told_to_stop_saves_what_it_has_and_puts_the_run_back(site):
     wait_until(lambda: site.status(run)[1] == "calibration: probes", what="the run has begun", timeout_seconds=90)
 
     worker.send_signal(signal.SIGTERM)
-    assert worker.wait(timeout=30) == 0
+    assert worker.wait(timeout=120) == 0
 
     assert site.status(run)[0] == "queued"
     assert n_stored(site, "trajectory") == N_QUESTIONS

@@ -43,7 +43,7 @@ def site(tmp_path: Path) -> Iterator[tuple[CommandLine, str]]:
         yield shell, f"http://127.0.0.1:{port}"
     finally:
         server.terminate()
-        server.wait(timeout=30)
+        server.wait(timeout=120)
         shell.close()
 
 

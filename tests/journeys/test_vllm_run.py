@@ -58,7 +58,7 @@ def test_a_killed_run_on_a_model_server_ends_as_an_undisturbed_one(server: str, 
         victim = site.start_worker()
         wait_until(lambda: site.status(run)[1] == "pool: trajectories", what="it asks the pool", timeout_seconds=1800)
         victim.send_signal(signal.SIGKILL)
-        victim.wait(timeout=10)
+        victim.wait(timeout=120)
         ((n_before,),) = site.rows("SELECT count(*) FROM labeling_storedcompletion")
         assert n_before > N_QUESTIONS * N_ANSWERS
 
