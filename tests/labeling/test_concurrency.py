@@ -90,7 +90,7 @@ def test_what_killed_clients_held_comes_free_on_sqlite(tmp_path, overlap):
     found = annotators(database_url, tmp_path, overlap=overlap, kill_every=KILLED_ONE_OF)
 
     check(found, overlap=overlap)
-    assert found["n_killed"] >= found["n_clients"] // KILLED_ONE_OF - 1 > 0
+    assert found["n_killed"] >= found["n_clients"] // KILLED_ONE_OF // 2 > 0  # others found the work done
 
 
 @pytest.mark.engines
@@ -108,7 +108,7 @@ def test_what_killed_clients_held_comes_free_on_postgresql(tmp_path, overlap, po
     found = annotators(postgres_url, tmp_path, overlap=overlap, kill_every=KILLED_ONE_OF)
 
     check(found, overlap=overlap)
-    assert found["n_killed"] >= found["n_clients"] // KILLED_ONE_OF - 1 > 0
+    assert found["n_killed"] >= found["n_clients"] // KILLED_ONE_OF // 2 > 0  # others found the work done
 
 
 def check_rewards(found: dict) -> None:
