@@ -17,8 +17,7 @@ from labeling.models import Adjudication, GoldAnswer, Pool, Round, Slot, User
 
 def claim_adjudication(*, user: User, round: Round | None = None, pool: Pool | None = None) -> Slot | None:
     """Return the next disagreement for the adjudicator; None if there is none. Never a question they annotated."""
-    rounds, pool = claiming.rounds_of(round=round, pool=pool)
-    return claiming.claim(rounds=rounds, pool=pool, purpose=Slot.Purpose.ADJUDICATION, user=user)
+    return claiming.claim(round=round, pool=pool, purpose=Slot.Purpose.ADJUDICATION, user=user)
 
 
 def decide(

@@ -3,6 +3,7 @@
 from uuid import UUID
 
 from django.db import transaction
+from django.db.models import UUIDField
 from django.utils import timezone
 
 from labeling import policies
@@ -15,6 +16,8 @@ from labeling.actions.settling import settle_slot
 from labeling.audit import record_event
 from labeling.errors import Conflict, LabelingError
 from labeling.models import Annotation, Pool, Round, Slot, User
+from labeling.prepared import Parameter, Prepared
+from labeling.queries.own_answers import own_annotation
 
 __all__ = [
     "claim_slot",
@@ -27,19 +30,27 @@ __all__ = [
 ]
 
 
+_WITH_KEY = Prepared(
+    lambda: Annotation.objects.filter(
+        annotator=Parameter("by"), idempotency_key=Parameter("key", UUIDField())
+    ).select_related("slot")
+)
+_VERSIONS = Prepared(lambda: Annotation.objects.filter(slot=Parameter("slot")).order_by().values_list("pk"))
+
+
 def claim_slot(*, user: User, round: Round | None = None, pool: Pool | None = None) -> Slot | None:
     """Return the next question for the annotator, in a round or in any live round of a pool; None if there is none.
 
     Somebody who holds one gets the same again. ``queries.rounds.empty_queue`` says why there is none. Raises Conflict
     practice_due where the round begins with practice that the person has not done; of a pool, such rounds are left out.
     """
-    rounds, pool = claiming.rounds_of(round=round, pool=pool)
     if round is not None:
         check_practised(round=round, user=user)
+        not_in = set()
     else:
-        begins = [each for each in rounds.filter(n_practice__gt=0) if next_practice(round=each, user=user)]
-        rounds = rounds.exclude(pk__in=[each.pk for each in begins]) if begins else rounds
-    return claiming.claim(rounds=rounds, pool=pool, purpose=Slot.Purpose.LABEL, user=user)
+        practising = Round.objects.in_pool(pool).filter(n_practice__gt=0)
+        not_in = {each.pk for each in practising if next_practice(round=each, user=user)}
+    return claiming.claim(round=round, pool=pool, not_in=not_in, purpose=Slot.Purpose.LABEL, user=user)
 
 
 def submit_annotation(
@@ -132,23 +143,16 @@ def _given(slot: Slot, by: User, idempotency_key: UUID, *, said: tuple[str, str]
 
     Raises Conflict already_answered where it says something else, key_used where the key is of another question.
     """
-    mine = Annotation.objects.filter(annotator=by).select_related("slot")
-    with_key = mine.filter(idempotency_key=idempotency_key).first()
+    with_key = _WITH_KEY.first(by=by.pk, key=idempotency_key)
     if with_key is not None and not claiming.is_same_question(with_key.slot, slot):
         raise claiming.key_used()
-    given = with_key or standing_answer(slot, by)
+    given = with_key or own_annotation(slot, by)
     if given is None or (given.answer, given.unanswerable_reason) == said:
         return given
     stands = given.answer or given.get_unanswerable_reason_display().lower()
     raise Conflict(
         f"You have answered this question already: {stands}. The first answer stands.", code="already_answered"
     )
-
-
-def standing_answer(slot: Slot, by: User) -> Annotation | None:
-    """Return what the person says of the slot's question now; None if nothing, or if they took it back."""
-    found: Annotation | None = Annotation.objects.standing_of(slot, by)
-    return found
 
 
 def _record(slot: Slot, annotation: Annotation) -> Annotation:
@@ -161,7 +165,7 @@ def _record(slot: Slot, annotation: Annotation) -> Annotation:
 
 def next_version(slot: Slot) -> int:
     """Return the number that the next answer to the slot gets."""
-    return 1 + Annotation.objects.filter(slot=slot).count()
+    return 1 + len(_VERSIONS.rows(slot=slot.pk))
 
 
 @transaction.atomic
@@ -172,8 +176,8 @@ def _record_once(slot: Slot, annotation: Annotation) -> Annotation:
     said = (annotation.answer, annotation.unanswerable_reason)
     if given := _given(slot, by, annotation.idempotency_key, said=said):
         return given
-    same = Slot.objects.filter(round_id=slot.round_id, purpose=slot.purpose, **slot.asked_ids)
-    mine = same.held_by(by).first() or slot
+    same = (held for held in claiming.held_by(by) if claiming.is_same_question(held, slot))
+    mine = next((held for held in same if held.purpose == slot.purpose), slot)
     mine.round, mine.question, mine.calibration_item = slot.round, slot.question, slot.calibration_item  # as loaded
     theirs_or_free = Slot.objects.held_by(by) | Slot.objects.filter(state=Slot.State.OPEN)
     counted = theirs_or_free.filter(pk=mine.pk).update(state=Slot.State.DONE, holder=by, lease_until=None)

@@ -1,13 +1,13 @@
 """Taking a question from the queue, keeping it, and giving it back."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 from typing import Any
 
 from django.conf import settings
 from django.db import connection, transaction
-from django.db.models import CharField, DateTimeField, QuerySet
+from django.db.models import CharField, DateTimeField
 from django.utils import timezone
 
 from labeling import policies
@@ -16,35 +16,45 @@ from labeling.audit import record_event
 from labeling.errors import Conflict, NotAllowed
 from labeling.models import Annotation, Draft, Pool, Round, Skip, Slot, User
 from labeling.prepared import Parameter, Prepared
+from labeling.queries.own_answers import own_draft
+from labeling.queries.queue import loaded_slot
 
 MOST_LOST_RACES = 1000
 
 
-def rounds_of(*, round: Round | None, pool: Pool | None) -> tuple[QuerySet[Round], Pool]:
-    """Return the rounds meant by a round or a pool, exactly one of which is given, and the pool."""
-    if round is not None and pool is None:
-        return Round.objects.filter(pk=round.pk), round.pool
-    if pool is not None and round is None:
-        return Round.objects.in_pool(pool), pool
-    raise TypeError("Give a round or a pool.")
+def claim(
+    *,
+    round: Round | None,
+    pool: Pool | None,
+    purpose: Slot.Purpose,
+    user: User,
+    not_in: Collection[int] = (),
+) -> Slot | None:
+    """Return the slot the user holds in the round, or in the rounds of the pool, else the first free one, else None.
 
-
-def claim(*, rounds: QuerySet[Round], pool: Pool, purpose: Slot.Purpose, user: User) -> Slot | None:
-    """Return the slot the user holds in these rounds of the pool, else the first one free for them, else None.
-
-    One conditional UPDATE decides who gets a slot: of several people who try, exactly one finds it still free. None is
-    exact: at that moment there was no slot for the user.
+    Either a round or a pool is given; rounds ``not_in`` which work may begin are left out. One conditional UPDATE
+    decides who gets a slot: of several people who try, exactly one finds it still free. None is exact: at that moment
+    there was no slot for the user.
     """
-    pk = _claim(rounds.filter(run__pool=pool), pool, purpose, user)
-    return None if pk is None else Slot.objects.loaded().get(pk=pk)
+    if round is not None and pool is None:
+        pk = _claim(round, round.pool, purpose, user, not_in)
+    elif pool is not None and round is None:
+        pk = _claim(None, pool, purpose, user, not_in)
+    else:
+        raise TypeError("Give a round or a pool.")
+    return None if pk is None else loaded_slot(pk)
 
 
 @transaction.atomic
-def _claim(rounds: QuerySet[Round], pool: Pool, purpose: Slot.Purpose, user: User) -> int | None:
+def _claim(round: Round | None, pool: Pool, purpose: Slot.Purpose, user: User, not_in: Collection[int]) -> int | None:
     lock_person(user)  # as remove_member does: a role is not taken away between the check and the claim
     policies.check_can_work(pool, user, purpose)
     now = timezone.now()
-    open_rounds = {round.pk: round for round in rounds.exclude(status=Round.Status.CLOSED)}
+    open_rounds = {
+        each.pk: each
+        for each in _UNCLOSED.rows(pool=pool.pk)
+        if each.pk not in not_in and (round is None or each.pk == round.pk)
+    }
     if held := _held(user, open_rounds, purpose, now):
         return held
     live = [pk for pk, round in open_rounds.items() if round.status == Round.Status.LIVE]
@@ -64,15 +74,26 @@ def _claim(rounds: QuerySet[Round], pool: Pool, purpose: Slot.Purpose, user: Use
     raise Conflict("Too many people are asking at once. Try again in a moment.", code="queue_busy")
 
 
+def held_by(user: User) -> list[Slot]:
+    """Return what the person holds, in whatever round, the latest first."""
+    return _HELD.rows(user=user.pk)
+
+
 def _held(user: User, open_rounds: Mapping[int, Round], purpose: Slot.Purpose, now: datetime) -> int | None:
     """Return the slot that the user holds, theirs for another full period."""
     is_adjudication = purpose == Slot.Purpose.ADJUDICATION
-    for held in Slot.objects.held_by(user).order_by("-claimed_at"):
+    for held in held_by(user):
         if held.round_id not in open_rounds or held.is_adjudication != is_adjudication:
             continue
         if Slot.objects.held_by(user).filter(pk=held.pk).update(lease_until=lease_end(now)):
             return held.pk
     return None
+
+
+_UNCLOSED = Prepared(
+    lambda: Round.objects.filter(run__pool=Parameter("pool")).exclude(status=Round.Status.CLOSED).order_by()
+)
+_HELD = Prepared(lambda: Slot.objects.held_by(Parameter("user")).order_by("-claimed_at"))
 
 
 def _free(**state: Any) -> Prepared:
@@ -121,7 +142,7 @@ def lease_end(now: datetime) -> datetime:
 def check_shown(slot: Slot, user: User) -> None:
     """Refuse work on a question that was never given to the user, and by who has lost the role since."""
     policies.check_can_work(slot.pool, user, slot.purpose)
-    if not Draft.objects.about(slot).filter(author=user).exists():
+    if own_draft(slot, user) is None:
         raise NotAllowed("This question was not given to you. Take one from the queue.", code="slot_not_yours")
 
 

@@ -1,14 +1,14 @@
 """One more answer to a question whose label is in doubt, bought from the free units of the round's budget."""
 
 from django.db import transaction
-from django.db.models import Exists, F, OuterRef
+from django.db.models import Exists, OuterRef
 
 from labeling import policies
 from labeling.actions.rounds import MOST_OVERLAP
 from labeling.actions.settling import lock_round, unsettle_question
 from labeling.audit import record_event
 from labeling.errors import Conflict, LabelingError
-from labeling.models import Membership, Question, Role, Round, Skip, Slot, User
+from labeling.models import BudgetUnit, Membership, Question, Role, Round, Skip, Slot, User
 
 
 @transaction.atomic
@@ -42,12 +42,12 @@ def buy_answer(*, round: Round, question: Question, asked_before: int, by: User 
         )
     if not unsettle_question(round=round, question=question, by=by):
         raise Conflict("An adjudicator has this question already; it needs no further answer.", code="question_decided")
-    unit = round.budget.units.usable_by(round).order_by(F("held_for").asc(nulls_first=True), "number").first()
-    if unit is None:
+    units = BudgetUnit.objects.first_usable_by(round, held_first=False)
+    if not units:
         raise Conflict(
             f"{round.budget} has no unit free for one more answer. Add units first.", code="units_missing", missing=1
         )
-    slot = Slot.objects.create(round=round, unit=unit, question=question, priority=labels[0].priority)
+    slot = Slot.objects.create(round=round, unit=units[0], question=question, priority=labels[0].priority)
     record_event(
         "answer.bought",
         target=slot,

@@ -5,11 +5,11 @@ replacement takes units of its own: free ones of the budget, and of those that t
 disagreement can need any more. Where there are too few it waits until units are added.
 """
 
-from django.db.models import Exists, F, OuterRef, Q, QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from labeling.audit import record_event
 from labeling.engine.selection import control_order
-from labeling.models import Draft, GoldAnswer, Pick, Question, QuestionScore, Replacement, Round, Slot, User
+from labeling.models import BudgetUnit, Draft, GoldAnswer, Pick, Question, QuestionScore, Replacement, Round, Slot, User
 
 PENDING = [Slot.State.OPEN, Slot.State.LEASED]
 
@@ -30,11 +30,9 @@ def replace_question(round: Round, question: Question) -> Replacement | None:
         return None
     score, taken_by = found
     labels = Slot.objects.filter(round=round, question=question, purpose=Slot.Purpose.LABEL)
-    units = round.budget.units.usable_by(round).order_by(F("held_for").asc(nulls_first=True), "number")
+    units = BudgetUnit.objects.first_usable_by(round, round.overlap, held_first=False)
     priority = labels.values_list("priority", flat=True)[0]
-    Slot.objects.bulk_create(
-        Slot(round=round, unit=unit, question=score.question, priority=priority) for unit in units[: round.overlap]
-    )
+    Slot.objects.bulk_create(Slot(round=round, unit=unit, question=score.question, priority=priority) for unit in units)
     replacement = Replacement.objects.create(
         round=round, replaced=question, replacement=score.question, taken_by=taken_by, place=score.place
     )

@@ -9,12 +9,13 @@ from django.utils import timezone
 
 from labeling import policies
 from labeling.actions import claiming
-from labeling.actions.annotation import next_version, standing_answer
+from labeling.actions.annotation import next_version
 from labeling.actions.answers import check_answer, check_note, check_reason
 from labeling.actions.settling import settle_slot, unsettle_question
 from labeling.audit import record_event
 from labeling.errors import Conflict, LabelingError
 from labeling.models import Annotation, Draft, Reveal, Round, Slot, User, Withdrawal
+from labeling.queries.own_answers import own_annotation
 
 
 def can_undo(annotation: Annotation) -> bool:
@@ -62,7 +63,7 @@ def undo(*, slot: Slot, by: User) -> Slot:
             slot=annotation.slot_id,
             question=slot.asked.uid,
         )
-        if standing_answer(slot, by) is None:
+        if own_annotation(slot, by) is None:
             _take_back(annotation, by)
     settle_slot(slot)
     return Slot.objects.select_related("round__run__pool", "round__guideline", "question", "calibration_item").get(
@@ -164,7 +165,7 @@ def _revise_once(slot: Slot, annotation: Annotation) -> Annotation:
 
 
 def _own(slot: Slot, by: User) -> Annotation:
-    annotation = standing_answer(slot, by)
+    annotation = own_annotation(slot, by)
     if annotation is None:
         raise Conflict("You have not answered this question.", code="not_answered")
     if annotation.surplus:

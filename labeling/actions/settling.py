@@ -14,11 +14,36 @@ from labeling.actions.checks import grade_checks
 from labeling.actions.replacing import replace_question, waiting_to_be_replaced, withdraw_replacement
 from labeling.audit import record_event
 from labeling.engine.answers import gold_form, policy_of
-from labeling.models import Annotation, Budget, GoldAnswer, Question, Round, Slot, User
+from labeling.models import Annotation, Budget, BudgetUnit, GoldAnswer, Question, Round, Slot, User
+from labeling.prepared import Parameter, Prepared
 from labeling.queries.meaning import Pair, clusters_of, verdicts_on
 
 IS_DONE = Q(state=Slot.State.DONE)
 IS_PENDING = Q(state__in=[Slot.State.OPEN, Slot.State.LEASED])
+
+
+_IN_ROUND = {"round": Parameter("round"), "question": Parameter("question")}
+_LABEL_STATES = Prepared(
+    lambda: Slot.objects.filter(purpose=Slot.Purpose.LABEL, **_IN_ROUND).order_by().values_list("state")
+)
+_SAID = Prepared(
+    lambda: Annotation.objects.filter(
+        surplus=False,
+        withdrawal=None,
+        slot__purpose=Slot.Purpose.LABEL,
+        slot__state=Slot.State.DONE,
+        **{f"slot__{name}": value for name, value in _IN_ROUND.items()},
+    ).order_by("version")
+)
+_GOLD = Prepared(lambda: GoldAnswer.objects.filter(question=Parameter("question")).values_list("pk"))
+_ADJUDICATED = Prepared(
+    lambda: (
+        Slot.objects.filter(purpose=Slot.Purpose.ADJUDICATION, **_IN_ROUND)
+        .exclude(state=Slot.State.VOID)
+        .order_by()
+        .values_list("pk")
+    )
+)
 
 
 @dataclass(frozen=True)
@@ -67,9 +92,9 @@ def write_outcome(round: Round, question: Question, annotations: Sequence[Annota
 
 def is_complete(round: Round, question: Question) -> bool:
     """Whether all answers to a question are in: as many as the round wants, and those bought since."""
-    labels = Slot.objects.filter(round=round, question=question, purpose=Slot.Purpose.LABEL)
-    found = labels.aggregate(done=Count("pk", filter=IS_DONE), pending=Count("pk", filter=IS_PENDING))
-    return bool(found["done"] >= round.overlap and not found["pending"])
+    states = [state for (state,) in _LABEL_STATES.rows(round=round.pk, question=question.pk)]
+    n_pending = states.count(Slot.State.OPEN) + states.count(Slot.State.LEASED)
+    return states.count(Slot.State.DONE) >= round.overlap and not n_pending
 
 
 def unsettle_question(*, round: Round, question: Question, by: User | None) -> bool:
@@ -132,10 +157,7 @@ def sweep_rounds() -> None:
 def counted_annotations(round: Round, question: Question) -> list[Annotation]:
     """Return the answers to a question that count, first come first."""
     latest: dict[tuple[int, int], Annotation] = {}  # as Annotation.objects.counting(), found faster for one question
-    said = Annotation.objects.filter(
-        slot__round=round, slot__question=question, slot__purpose=Slot.Purpose.LABEL, slot__state=Slot.State.DONE
-    )
-    for annotation in said.filter(surplus=False, withdrawal=None).order_by("version"):
+    for annotation in _SAID.rows(round=round.pk, question=question.pk):
         latest[annotation.slot_id, annotation.annotator_id] = annotation
     return sorted(latest.values(), key=lambda annotation: annotation.pk)
 
@@ -157,10 +179,7 @@ def adjudication_slots(round: Round) -> QuerySet[Slot]:
 
 
 def _is_settled(round: Round, question: Question) -> bool:
-    return (
-        GoldAnswer.objects.filter(question=question).exists()
-        or adjudication_slots(round).filter(question=question).exists()
-    )
+    return bool(_GOLD.rows(question=question.pk) or _ADJUDICATED.rows(round=round.pk, question=question.pk))
 
 
 def outcome_of(
@@ -206,13 +225,13 @@ def _settle_gold(round: Round, question: Question, annotations: Sequence[Annotat
 
 
 def _open_adjudication(round: Round, question: Question) -> None:
-    unit = round.budget.units.usable_by(round).first()
-    if unit is None:  # the question waits until units are added
+    units = BudgetUnit.objects.first_usable_by(round, held_first=True)
+    if not units:  # the question waits until units are added
         return
     label = round.slots.filter(question=question, purpose=Slot.Purpose.LABEL).first()
     slot = Slot.objects.create(
         round=round,
-        unit=unit,
+        unit=units[0],
         question=question,
         purpose=Slot.Purpose.ADJUDICATION,
         priority=label.priority if label else 0,

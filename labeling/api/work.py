@@ -24,8 +24,8 @@ from labeling.api.endpoint import MOST_KEY_CHARACTERS, Endpoint, Scope
 from labeling.api.schema import operation
 from labeling.errors import LabelingError
 from labeling.models import Annotation, AnswerKind, Pool, Round, Slot, UnanswerableReason
-from labeling.queries.own_answers import own_annotation, state_for
-from labeling.queries.queue import draft_of, empty_queue, read_answer, recent_annotations, work_for
+from labeling.queries.own_answers import own_annotation, own_draft, state_for
+from labeling.queries.queue import empty_queue, read_answer, recent_annotations, work_for
 
 
 class WorkRowSerializer(Serializer):
@@ -303,7 +303,7 @@ class SlotExtend(LabelEndpoint):
 
 def shown(slot: Slot, request: Request) -> dict[str, Any]:
     """A slot as the person may see it."""
-    draft, annotation = draft_of(slot=slot, user=request.user), own_annotation(slot, request.user)
+    draft, annotation = own_draft(slot, request.user), own_annotation(slot, request.user)
     is_mine = slot.holder_id == request.user.pk and slot.state == Slot.State.LEASED
     guideline = slot.round.guideline
     return {

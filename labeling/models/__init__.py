@@ -1,4 +1,6 @@
+from labeling.models.annotations import Adjudication, Annotation, GoldAnswer, UnanswerableReason, Withdrawal
 from labeling.models.answering import Flag, GuidelineReading
+from labeling.models.budgets import Budget, BudgetUnit
 from labeling.models.comparisons import Comparison
 from labeling.models.curricula import Curriculum, Proposal, RewardEvent
 from labeling.models.datasets import DatasetSnapshot, Export
@@ -18,20 +20,7 @@ from labeling.models.quality import CheckGrade, MeaningVerdict, PracticeAnswer
 from labeling.models.questions import AnswerKind, CalibrationItem, CalibrationSet, ImportBatch, Question
 from labeling.models.records import AuditEvent
 from labeling.models.reveals import ModelAnswers, Reveal, RevealDecision
-from labeling.models.rounds import (
-    Adjudication,
-    Annotation,
-    Budget,
-    BudgetUnit,
-    Draft,
-    GoldAnswer,
-    Replacement,
-    Round,
-    Skip,
-    Slot,
-    UnanswerableReason,
-    Withdrawal,
-)
+from labeling.models.rounds import Draft, Replacement, Round, Skip, Slot
 from labeling.models.runs import Pick, QuestionScore, SelectionRun
 from labeling.models.tokens import AnsweredRequest, ApiToken
 

@@ -6,8 +6,8 @@ from django.conf import settings
 from django.db import models
 from django.db.models import F, Q, UniqueConstraint
 
+from labeling.models.annotations import UnanswerableReason
 from labeling.models.records import AppendOnly
-from labeling.models.rounds import UnanswerableReason
 
 
 class CheckGrade(AppendOnly):

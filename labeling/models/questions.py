@@ -94,7 +94,7 @@ class QuestionQuerySet(models.QuerySet["Question"]):
         return self.filter(pool=pool)
 
     def unlabeled(self) -> "QuestionQuerySet":
-        from labeling.models.rounds import GoldAnswer
+        from labeling.models.annotations import GoldAnswer
 
         return self.filter(~Exists(GoldAnswer.objects.filter(question=OuterRef("pk"))))
 

@@ -1,84 +1,15 @@
-"""Budgets and rounds of labeling: a slot is one human answer, and takes one unit of a budget."""
+"""Rounds of labeling: a slot is one human answer, and takes one unit of a budget."""
 
 import hashlib
-import uuid
 from datetime import datetime
-from typing import Any, ClassVar
+from typing import Any
 
 from django.conf import settings
 from django.db import models
 from django.db.models import Exists, ExpressionWrapper, F, OuterRef, Q, UniqueConstraint
 
+from labeling.models.budgets import Budget, BudgetUnit
 from labeling.models.people import Role
-from labeling.models.records import AppendOnly, AppendOnlyQuerySet
-
-
-class BudgetQuerySet(models.QuerySet["Budget"]):
-    def for_labels(self) -> "BudgetQuerySet":
-        """Budgets that somebody granted, which rounds of labels are paid from."""
-        return self.filter(purpose=Budget.Purpose.LABELS)
-
-
-class Budget(models.Model):
-    """Money, counted in human answers. Granting creates that many units, so overspending is impossible.
-
-    A round's calibration checks have units of their own, in a budget made with the round.
-    """
-
-    class Purpose(models.TextChoices):
-        LABELS = "labels", "Labels"
-        CHECKS = "checks", "Calibration checks"
-
-    purpose = models.CharField(max_length=20, choices=Purpose.choices, default=Purpose.LABELS)
-    pool = models.ForeignKey("labeling.Pool", models.CASCADE, related_name="budgets")
-    name = models.CharField(max_length=120)
-    created_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="+", null=True)
-    created_at = models.DateTimeField(auto_now_add=True)
-
-    objects = BudgetQuerySet.as_manager()
-
-    class Meta:
-        ordering = ["-created_at"]
-        constraints = [UniqueConstraint(fields=["pool", "name"], name="budget_name_once_per_pool")]
-
-    def __str__(self) -> str:
-        return self.name
-
-
-class BudgetUnitQuerySet(models.QuerySet["BudgetUnit"]):
-    def untaken(self) -> "BudgetUnitQuerySet":
-        """Units that no slot has taken; a void slot gives its unit back."""
-        return self.filter(~Exists(Slot.objects.filter(unit=OuterRef("pk")).exclude(state=Slot.State.VOID)))
-
-    def free(self) -> "BudgetUnitQuerySet":
-        """Untaken units that no round holds back for its disagreements."""
-        return self.untaken().filter(held_for=None)
-
-    def usable_by(self, round: "Round") -> "BudgetUnitQuerySet":
-        """Untaken units of the round's budget that it may take: those it holds back first, then the free ones."""
-        mine = self.untaken().filter(Q(held_for=None) | Q(held_for=round), budget=round.budget_id)
-        return mine.order_by(F("held_for").asc(nulls_last=True), "number")
-
-
-class BudgetUnit(models.Model):
-    """One human answer that has been paid for in advance."""
-
-    budget = models.ForeignKey(Budget, models.CASCADE, related_name="units")
-    number = models.PositiveIntegerField()
-    held_for = models.ForeignKey(
-        "labeling.Round",
-        models.SET_NULL,
-        related_name="held_units",
-        null=True,
-        blank=True,
-        help_text="The open round that holds it back for disagreements, so that no other work takes it.",
-    )
-
-    objects = BudgetUnitQuerySet.as_manager()
-
-    class Meta:
-        ordering = ["budget", "number"]
-        constraints = [UniqueConstraint(fields=["budget", "number"], name="unit_number_once_per_budget")]
 
 
 class RoundQuerySet(models.QuerySet["Round"]):
@@ -213,20 +144,14 @@ class SlotQuerySet(models.QuerySet["Slot"]):
         """Slots the user holds now, also past their time as long as nobody else has claimed them."""
         return self.filter(holder=user, state=Slot.State.LEASED)
 
-    def shown_to(self, user: Any) -> "SlotQuerySet":
-        """Slots whose question the user has been shown: held, done, given back, or lost to somebody else.
-
-        The queryset of the pages that take in typed work: a late answer or draft must still find its slot.
-        """
-        same = Q(question=OuterRef("question")) | Q(calibration_item=OuterRef("calibration_item"))
-        return self.filter(Exists(Draft.objects.filter(same, author=user, round=OuterRef("round"))))
-
     def unseen_by(self, user: Any) -> "SlotQuerySet":
         """Slots whose question the user has neither answered (counted or not), nor holds, nor skipped in the round.
 
         Asked of one question at a time, by the slots of that question: the queue must not slow down with how much
         somebody has answered, or with how large the pool is.
         """
+        from labeling.models.annotations import Annotation
+
         person = getattr(user, "pk", user)
         asked = {"question": OuterRef("question")}
         answers = Annotation.objects.alias(by=_not_by_index("annotator")).filter(by=person, withdrawal=None)
@@ -268,13 +193,17 @@ class Slot(models.Model):
     round = models.ForeignKey(Round, models.CASCADE, related_name="slots")
     unit = models.ForeignKey(BudgetUnit, models.PROTECT, related_name="slots")
     purpose = models.CharField(max_length=20, choices=Purpose.choices, default=Purpose.LABEL)
-    question = models.ForeignKey("labeling.Question", models.PROTECT, related_name="slots", null=True, blank=True)
+    question = models.ForeignKey(
+        "labeling.Question", models.PROTECT, related_name="slots", null=True, blank=True, db_index=False
+    )
     calibration_item = models.ForeignKey(
-        "labeling.CalibrationItem", models.PROTECT, related_name="slots", null=True, blank=True
+        "labeling.CalibrationItem", models.PROTECT, related_name="slots", null=True, blank=True, db_index=False
     )
     state = models.CharField(max_length=20, choices=State.choices, default=State.OPEN)
     priority = models.PositiveIntegerField(default=0)
-    holder = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="slots", null=True, blank=True)
+    holder = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.PROTECT, related_name="slots", null=True, blank=True, db_index=False
+    )
     lease_until = models.DateTimeField(null=True, blank=True)
     claimed_at = models.DateTimeField(null=True, blank=True)
 
@@ -282,7 +211,12 @@ class Slot(models.Model):
 
     class Meta:
         ordering = ["priority", "id"]
-        indexes = [models.Index(fields=["round", "purpose", "state", "priority", "id"], name="slot_queue")]
+        indexes = [
+            models.Index(fields=["round", "purpose", "state", "priority", "id"], name="slot_queue"),
+            models.Index(fields=["question", "round"], name="slot_question_in_round"),
+            models.Index(fields=["calibration_item", "round"], name="slot_check_in_round"),
+            models.Index(fields=["holder", "state"], name="slot_held"),
+        ]
         constraints = [
             UniqueConstraint(fields=["unit"], condition=~Q(state="void"), name="unit_spent_once"),
             UniqueConstraint(
@@ -418,132 +352,3 @@ class Replacement(models.Model):
             UniqueConstraint(fields=["round", "replaced"], name="replaced_once_per_round"),
             UniqueConstraint(fields=["round", "replacement"], name="replacement_once_per_round"),
         ]
-
-
-class UnanswerableReason(models.TextChoices):
-    """Why a question has no single verifiable answer."""
-
-    ILL_POSED = "ill_posed", "Ill-posed"
-    SEVERAL_ANSWERS = "several_answers", "Several valid answers"
-    MISSING_DATA = "missing_data", "A figure or data is missing"
-    OUTSIDE_DATA = "outside_data", "Needs outside or dated data"
-    NOT_VERIFIABLE = "not_verifiable", "Not verifiable (proof, essay)"
-    DUPLICATE = "duplicate", "Duplicate"
-    BROKEN_TEXT = "broken_text", "Broken text"
-
-
-class AnnotationQuerySet(AppendOnlyQuerySet):
-    def about(self, slot: Slot) -> "AnnotationQuerySet":
-        """What anybody said to what the slot asks in its round."""
-        asked = {f"slot__{name}": value for name, value in slot.asked_ids.items()}
-        return self.filter(slot__round=slot.round_id, **asked)
-
-    def standing_of(self, slot: Slot, user: Any) -> "Annotation | None":
-        """What the person says now of what the slot asks in its round; the first where they said it of two slots."""
-        standing: dict[int, Annotation] = {}
-        for annotation in self.about(slot).select_related("slot", "withdrawal").order_by("version"):
-            if annotation.annotator_id == user.pk and not hasattr(annotation, "withdrawal"):
-                standing[annotation.slot_id] = annotation
-        return min(standing.values(), key=lambda annotation: annotation.pk, default=None)
-
-    def standing(self) -> "AnnotationQuerySet":
-        """What each person says of each slot now: their latest version that they have not withdrawn, late or not."""
-        later = Annotation.objects.filter(
-            slot=OuterRef("slot"), annotator=OuterRef("annotator"), version__gt=OuterRef("version"), withdrawal=None
-        )
-        return self.filter(~Exists(later), withdrawal=None)
-
-    def counting(self) -> "AnnotationQuerySet":
-        """The one answer of each finished slot that agreement, gold answers and exports rest on."""
-        return self.standing().filter(surplus=False, slot__state=Slot.State.DONE, slot__purpose=Slot.Purpose.LABEL)
-
-
-class Annotation(AppendOnly):
-    """One person's word on one slot. Never edited; a revision is a new row with the next version."""
-
-    class Origin(models.TextChoices):
-        FIRST = "first", "First answer"
-        REVISION = "revision", "Revised"
-        AFTER_REVEAL = "after_reveal", "Revised after seeing model answers"
-
-    slot = models.ForeignKey(Slot, models.PROTECT, related_name="annotations")
-    annotator = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="annotations")
-    idempotency_key = models.UUIDField(default=uuid.uuid4)
-    answer = models.TextField(blank=True)
-    answer_kind = models.CharField(max_length=20, blank=True)
-    read_as = models.TextField(blank=True, help_text="What a trainer's grader reads.")
-    unanswerable_reason = models.CharField(max_length=30, choices=UnanswerableReason.choices, blank=True)
-    confident = models.BooleanField(default=True)
-    note = models.TextField(blank=True)
-    seconds_spent = models.FloatField(null=True, blank=True)
-    surplus = models.BooleanField(
-        default=False, help_text="Came after the slot had gone to somebody else: kept, not counted."
-    )
-    version = models.PositiveIntegerField(default=1)
-    origin = models.CharField(max_length=20, choices=Origin.choices, default=Origin.FIRST)
-    why = models.TextField(blank=True, help_text="Why it was revised.")
-    created_at = models.DateTimeField(auto_now_add=True)
-
-    objects: ClassVar[Any] = AnnotationQuerySet.as_manager()
-
-    class Meta:
-        ordering = ["id"]
-        constraints = [
-            UniqueConstraint(fields=["slot", "version"], condition=Q(surplus=False), name="annotation_version_once"),
-            UniqueConstraint(fields=["annotator", "idempotency_key"], name="annotation_submitted_once"),
-            models.CheckConstraint(
-                name="annotation_answer_xor_unanswerable",
-                condition=(~Q(answer="") & Q(unanswerable_reason="")) | (Q(answer="") & ~Q(unanswerable_reason="")),
-            ),
-        ]
-
-
-class Withdrawal(AppendOnly):
-    """A person took back what they had just submitted. The annotation stays on record and counts for nothing."""
-
-    annotation = models.OneToOneField(Annotation, models.PROTECT, related_name="withdrawal")
-    created_at = models.DateTimeField(auto_now_add=True)
-
-
-class Adjudication(AppendOnly):
-    """The adjudicator's decision on a disagreement. Never edited."""
-
-    slot = models.OneToOneField(Slot, models.PROTECT, related_name="adjudication")
-    adjudicator = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="adjudications")
-    idempotency_key = models.UUIDField(default=uuid.uuid4)
-    answer = models.TextField(blank=True)
-    answer_kind = models.CharField(max_length=20, blank=True)
-    unanswerable_reason = models.CharField(max_length=30, choices=UnanswerableReason.choices, blank=True)
-    note = models.TextField(blank=True)
-    created_at = models.DateTimeField(auto_now_add=True)
-
-    class Meta:
-        constraints = [
-            UniqueConstraint(fields=["adjudicator", "idempotency_key"], name="adjudication_submitted_once"),
-            models.CheckConstraint(
-                name="adjudication_answer_xor_unanswerable",
-                condition=(~Q(answer="") & Q(unanswerable_reason="")) | (Q(answer="") & ~Q(unanswerable_reason="")),
-            ),
-        ]
-
-
-class GoldAnswer(models.Model):
-    """The answer a question trains with: the adjudicator's, else the first annotation's canonical form."""
-
-    class Source(models.TextChoices):
-        SINGLE = "single", "One annotation"
-        AGREEMENT = "agreement", "Annotators agree"
-        MERGED = "merged", "Merged by a person"
-        MAJORITY = "majority", "Most annotators agree"
-        ADJUDICATION = "adjudication", "Adjudicated"
-
-    question = models.OneToOneField("labeling.Question", models.PROTECT, related_name="gold_answer")
-    round = models.ForeignKey(Round, models.PROTECT, related_name="gold_answers")
-    answer = models.TextField()
-    answer_kind = models.CharField(max_length=20, blank=True)
-    source = models.CharField(max_length=20, choices=Source.choices)
-    created_at = models.DateTimeField(auto_now_add=True)
-
-    class Meta:
-        ordering = ["id"]
-        constraints = [models.CheckConstraint(name="gold_answer_not_empty", condition=~Q(answer=""))]

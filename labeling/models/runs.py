@@ -55,7 +55,8 @@ class SelectionRun(Work):
 class QuestionScoreQuerySet(models.QuerySet["QuestionScore"]):
     def left_for(self, round: Any) -> "QuestionScoreQuerySet":
         """Questions of a round's run, in its order, that could have been picked and that nobody was ever asked."""
-        from labeling.models.rounds import GoldAnswer, Slot
+        from labeling.models.annotations import GoldAnswer
+        from labeling.models.rounds import Slot
 
         of_question = {"question": OuterRef("question")}
         return self.filter(

@@ -7,12 +7,40 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from django.conf import settings
-from django.db.models import Count, Min, Q
+from django.db.models import Count, DateTimeField, Min
 from django.utils import timezone
 
 from labeling.models import Annotation, Reveal, Round, Skip, Slot, User
+from labeling.prepared import Parameter, Prepared, PreparedAbout
 from labeling.queries.own_answers import n_answered
 
+N_RECENT = 5
+_MINE = {"annotator": Parameter("user"), "slot__round": Parameter("round")}
+_RECENT = Prepared(
+    lambda: (
+        Annotation.objects.standing()
+        .filter(**_MINE)
+        .select_related("slot__question", "slot__calibration_item")
+        .order_by("-id")[:N_RECENT]
+    )
+)
+_STATES = Prepared(
+    lambda: (
+        Slot.objects.filter(round=Parameter("round"))
+        .order_by()
+        .values_list("purpose", "state")  # in the order of an index
+        .annotate(Count("pk"))
+    )
+)
+_SKIPS = Prepared(
+    lambda: Skip.objects.filter(
+        user=Parameter("user"), round=Parameter("round"), created_at__gt=Parameter("since", DateTimeField())
+    ).order_by("-id")[:1]
+)
+_REVEALS = Prepared(lambda: Reveal.objects.filter(annotation=Parameter("annotation")).values_list("pk"))
+_VERSIONS = PreparedAbout(
+    lambda slot: Annotation.objects.about(slot).filter(annotator=Parameter("user")).order_by().values_list("pk")
+)
 FIGURE_KEYS = ("figure", "figures", "figure_url", "image", "images", "image_url", "diagram")
 
 
@@ -60,19 +88,17 @@ def surroundings_of(*, slot: Slot, user: User) -> Surroundings:
 
 def done_in(round: Round) -> dict[str, int]:
     """Return how many answers the round wants, and how many of them are in."""
-    wanted = Slot.objects.filter(round=round).exclude(purpose=Slot.Purpose.ADJUDICATION)
-    return wanted.exclude(state=Slot.State.VOID).aggregate(
-        n_answers=Count("pk"), n_done=Count("pk", filter=Q(state=Slot.State.DONE))
-    )
+    wanted = [
+        (state, n)
+        for purpose, state, n in _STATES.rows(round=round.pk)
+        if purpose != Slot.Purpose.ADJUDICATION and state != Slot.State.VOID
+    ]
+    return {"n_answers": sum(n for _, n in wanted), "n_done": sum(n for state, n in wanted if state == Slot.State.DONE)}
 
 
-def recent_in(*, round: Round, user: User, limit: int = 5) -> tuple[Annotation, ...]:
+def recent_in(*, round: Round, user: User) -> tuple[Annotation, ...]:
     """Return what the person answered last in the round, newest first."""
-    mine = Annotation.objects.filter(annotator=user, slot__round=round, withdrawal=None).order_by("-id")
-    latest: dict[int, Annotation] = {}
-    for annotation in mine.select_related("slot__question", "slot__calibration_item")[: 4 * limit]:
-        latest.setdefault(annotation.slot_id, annotation)
-    return tuple(latest.values())[:limit]
+    return tuple(_RECENT.rows(user=user.pk, round=round.pk))
 
 
 def undoable_in(*, round: Round, user: User, recent: tuple[Annotation, ...]) -> Undoable | None:
@@ -80,14 +106,14 @@ def undoable_in(*, round: Round, user: User, recent: tuple[Annotation, ...]) -> 
     now = timezone.now()
     since = now - timedelta(seconds=settings.ASSAY_UNDO_SECONDS)
     answer = next((each for each in recent[:1] if each.created_at > since and not each.surplus), None)
-    skip = Skip.objects.filter(user=user, round=round, created_at__gt=since).order_by("-id").first()
+    skip = _SKIPS.first(user=user.pk, round=round.pk, since=since)
     if skip is not None and (answer is None or skip.created_at > answer.created_at):
         skipped = Slot.objects.exclude(purpose=Slot.Purpose.ADJUDICATION).filter(
             round=round, question=skip.question_id, calibration_item=skip.calibration_item_id, state=Slot.State.OPEN
         )
         slot_id = skipped.values_list("pk", flat=True).first()
         return None if slot_id is None else Undoable("skip", slot_id, _seconds(skip.created_at - since))
-    if answer is None or Reveal.objects.filter(annotation=answer).exists():
+    if answer is None or _REVEALS.rows(annotation=answer.pk):
         return None
     what = "answer" if answer.version == 1 or answer.origin == Annotation.Origin.FIRST else "revision"
     return Undoable(what, answer.slot_id, _seconds(answer.created_at - since))
@@ -123,4 +149,4 @@ def figures_of(metadata: Mapping[str, Any]) -> list[str]:
 
 def next_version_of(*, slot: Slot, user: User) -> int:
     """Return the number that the person's next answer to the slot's question gets."""
-    return 1 + Annotation.objects.about(slot).filter(annotator=user).count()
+    return 1 + len(_VERSIONS.rows(slot, user=user.pk))

@@ -7,8 +7,17 @@ from django.db.models import Count, Min, QuerySet
 from django.utils import timezone
 
 from labeling.engine.answers import ReadAs, policy_of, read_as
-from labeling.models import Annotation, Draft, Pool, Role, Round, Slot, User
+from labeling.models import Annotation, Pool, Role, Round, Slot, User
+from labeling.prepared import Parameter, Prepared
 from labeling.queries.check_schedule import n_checks_before
+from labeling.queries.own_answers import own_draft
+
+_LOADED = Prepared(lambda: Slot.objects.loaded().filter(pk=Parameter("slot")).order_by())
+
+
+def loaded_slot(slot_id: int) -> Slot | None:
+    """Return a slot with what its page shows; None if there is none of this number."""
+    return _LOADED.first(slot=slot_id)
 
 
 @dataclass(frozen=True)
@@ -81,15 +90,10 @@ def _slots(n: int) -> str:
     return "1 answer" if n == 1 else f"{n} answers"
 
 
-def draft_of(*, slot: Slot, user: User) -> Draft | None:
-    """Return what the user has typed so far for the slot's question; None if it was never given to them."""
-    return Draft.objects.about(slot).filter(author=user).first()
-
-
 def slot_for(*, user: User, slot_id: int) -> Slot | None:
     """Return a slot whose question was given to the user, loaded for its page; None otherwise."""
-    slot = Slot.objects.loaded().filter(pk=slot_id).first()
-    return slot if slot is not None and Draft.objects.about(slot).filter(author=user).exists() else None
+    slot = loaded_slot(slot_id)
+    return slot if slot is not None and own_draft(slot, user) is not None else None
 
 
 def read_answer(*, slot: Slot, answer: str) -> ReadAs:

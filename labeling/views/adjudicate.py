@@ -14,7 +14,7 @@ from labeling.errors import Conflict, LabelingError
 from labeling.forms import DecisionForm
 from labeling.models import Round, Slot, User
 from labeling.queries.adjudication import Disagreement, disagreement
-from labeling.queries.queue import draft_of
+from labeling.queries.own_answers import own_draft
 from labeling.views.access import round_or_404, shown_dispute
 from labeling.views.respond import HtmxHttpRequest, redirect, refused, say
 
@@ -66,7 +66,7 @@ def adjudication(request: HtmxHttpRequest, slot_id: int) -> HttpResponse:
 
 def _typed(slot: Slot, user: User) -> dict[str, str]:
     """What the person has chosen and typed so far, kept when they merge answers or cannot decide just then."""
-    draft = draft_of(slot=slot, user=user)
+    draft = own_draft(slot, user)
     kept = draft.content if draft else {}
     return {
         "decision": kept.get("decision", ""),

@@ -26,7 +26,7 @@ from labeling.models import Annotation, Round, Slot, User
 from labeling.queries import own_answers
 from labeling.queries.answering import figures_of, next_version_of, surroundings_of
 from labeling.queries.guidelines import guideline_for
-from labeling.queries.queue import draft_of, read_answer
+from labeling.queries.queue import read_answer
 from labeling.queries.reveals import reveal_of
 from labeling.rendering import lettered, render_answer
 from labeling.views.access import round_or_404, shown_slot
@@ -164,7 +164,7 @@ def show(request: HtmxHttpRequest, slot: Slot) -> HttpResponse:
 def keep_typed(request: HtmxHttpRequest, slot: Slot) -> Any:
     """Save what stands in the answering form as the draft, whichever of its buttons was pressed; return the draft."""
     if "answer" not in request.POST and "note" not in request.POST:
-        return draft_of(slot=slot, user=request.user)  # sent by something else than the answering form
+        return own_answers.own_draft(slot, request.user)  # sent by something else than the answering form
     form = DraftForm(request.POST)
     if not form.is_valid():
         raise LabelingError("This is too long to be saved as a draft: an answer is short.", code="draft_too_long")
@@ -208,7 +208,7 @@ def reading_of(slot: Slot, answer: str) -> dict[str, Any]:
 
 def typed_in(slot: Slot, user: User) -> dict[str, Any]:
     """What the person has typed so far."""
-    draft = draft_of(slot=slot, user=user)
+    draft = own_answers.own_draft(slot, user)
     return draft.content if draft else {}
 
 
@@ -269,7 +269,7 @@ def answering_page(
         "flag_form": FlagForm(initial={"flag_note": typed.get("flag_note", ""), "flag_key": uuid4()}),
         "kind": slot.asked.get_answer_kind_display() if slot.asked.answer_kind else "",
         "state": own_answers.state_for(slot, request.user) if "state" not in more else more["state"],
-        "draft": draft_of(slot=slot, user=request.user),
+        "draft": own_answers.own_draft(slot, request.user),
         "version": next_version_of(slot=slot, user=request.user),
         **(_lease(slot) if slot.holder_id == request.user.pk else {"lease_seconds": None}),
         **more,

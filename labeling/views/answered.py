@@ -17,7 +17,6 @@ from labeling.errors import Conflict, LabelingError
 from labeling.forms import FlagForm, RevisionForm, UnanswerableForm
 from labeling.models import Slot
 from labeling.queries import own_answers
-from labeling.queries.queue import draft_of
 from labeling.views import annotate
 from labeling.views.access import round_or_404, shown_slot
 from labeling.views.respond import HtmxHttpRequest, redirect, refused
@@ -49,7 +48,7 @@ def revise(request: HtmxHttpRequest, slot_id: int) -> HttpResponse:
         return redirect(request, "slot", slot_id=slot.pk)
     if request.method == "POST":
         return _revised(request, slot)
-    draft = draft_of(slot=slot, user=request.user)
+    draft = own_answers.own_draft(slot, request.user)
     typed: dict[str, Any] = {
         "answer": standing.answer,
         "unsure": not standing.confident,

@@ -11,10 +11,11 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
 from labeling.actions import reveals as actions
-from labeling.actions.annotation import claim_slot, standing_answer
+from labeling.actions.annotation import claim_slot
 from labeling.errors import Conflict, LabelingError
 from labeling.forms import RevealForm
-from labeling.models import Annotation, Reveal, Slot
+from labeling.models import Reveal, Slot
+from labeling.queries.own_answers import own_annotation
 from labeling.queries.reveals import decision_of, reveal_of
 from labeling.rendering import lettered
 from labeling.views.access import shown_slot
@@ -87,7 +88,7 @@ def _page(
 ) -> HttpResponse:
     question, first = slot.asked, found.annotation
     decision = decision_of(found)
-    standing: Annotation | None = standing_answer(slot, request.user)
+    standing = own_annotation(slot, request.user)
     context = {
         "slot": slot,
         "pool": slot.pool,

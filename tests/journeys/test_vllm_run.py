@@ -19,7 +19,7 @@ from tests.journeys.command_line import CommandLine, wait_until
 from tests.smollm2 import SmolLM2MissingError, smollm2_dir
 
 pytestmark = [pytest.mark.vllm, pytest.mark.slow, pytest.mark.timeout(3600)]
-N_QUESTIONS = int(os.environ.get("ASSAY_JOURNEY_QUESTIONS", "10"))
+N_QUESTIONS = int(os.environ.get("ASSAY_JOURNEY_QUESTIONS", "6"))
 MODEL, N_ANSWERS, BUDGET = "smollm2", 8, 4
 IN_FLIGHT = 256  # completions that a chunk holds at most
 SELECT = ("select", "--pool", "svamp", "--calibration", "known", "--model", MODEL, "--budget", str(BUDGET))

@@ -9,7 +9,7 @@ from labeling.actions.annotation import claim_slot, mark_unanswerable, release_s
 from labeling.actions.rounds import close_round
 from labeling.errors import Conflict, LabelingError, NotAllowed
 from labeling.models import Annotation, AuditEvent, GoldAnswer, Slot
-from labeling.queries.queue import draft_of
+from labeling.queries.own_answers import own_draft
 from tests import factories
 
 
@@ -91,7 +91,7 @@ def test_a_key_of_another_question_is_refused_and_what_was_typed_becomes_the_dra
         submit(other, annotator, "7", key=key)
 
     assert refused.value.code == "key_used"
-    assert draft_of(slot=other, user=annotator).content["answer"] == "7"
+    assert own_draft(other, annotator).content["answer"] == "7"
     assert submit(other, annotator, "7").answer == "7"
 
 
