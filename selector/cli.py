@@ -12,6 +12,7 @@ from selector.comparing.commands import add_backtest, add_compare
 from selector.config import PRESETS, RULES
 from selector.curriculum.commands import add_curriculum
 from selector.errors import SelectorError, Stopped
+from selector.racing.settings import MODES as RACE_MODES
 from selector.strategies import STRATEGIES, Need
 from selector.strategies.contract import INTERNAL_NEEDS
 from selector.variance_command import add_variance
@@ -55,9 +56,12 @@ A second round that goes on from the first, with a tenth of it drawn at random a
 
   assay rank ... --budget 8 --labeled picks.jsonl --control-share 0.1 --out more.jsonl
 
-From recorded answers, without a model:
+From recorded answers, without a model; the second one draws only the answers that the picks depend on, and says what
+that would have saved:
 
   assay rank --votes pool_votes.jsonl --calibration-votes calibration_votes.jsonl --budget 8 --out picks.jsonl
+  assay rank --votes pool_votes.jsonl --calibration-votes calibration_votes.jsonl --budget 8 --out picks.jsonl \\
+      --race exact --report report.json
 
 Killed or stopped, the same command goes on where it was: every answer is kept in --state (default: OUT.state).
 Exit status: 0 done, 1 the work could not be done (the reason is on standard error), 2 wrong usage, 130 stopped.
@@ -181,6 +185,20 @@ def _add_rank(commands: Subparsers) -> None:
     source = likeness.add_mutually_exclusive_group()
     source.add_argument("--embedder", metavar="E", help="sentence-transformers directory or name (default: minilm)")
     source.add_argument("--embeddings", metavar="X.npy", help="one row of numbers for each row of the pool")
+    racing = rank.add_argument_group("racing: only the answers that the picks depend on (recorded answers, in order)")
+    racing.add_argument("--race", choices=RACE_MODES, help="replay a race on --votes (default: off)")
+    racing.add_argument(
+        "--race-calibration", action="store_true", help="race for the threshold too: the same one from fewer answers"
+    )
+    racing.add_argument(
+        "--race-error", type=float, metavar="E", help="share of clusters a probabilistic race may miss (default: 0.05)"
+    )
+    racing.add_argument(
+        "--race-audit", type=int, metavar="N", help="dropped questions completed to see what was missed (default: 32)"
+    )
+    racing.add_argument(
+        "--race-concurrency", type=int, metavar="N", help="answers that are asked for at a time (default: 256)"
+    )
     inside = rank.add_argument_group("what happens inside the model (shift, badge, pivot_trace, ...)")
     inside.add_argument("--internals", metavar="F.npz", help="as `assay probe --internals` wrote them")
     triage = rank.add_argument_group("triage along the ranking (reconstruction of PivotTrace's)")
@@ -232,6 +250,7 @@ def _add_model_options(parser: argparse.ArgumentParser, *, n_answers: int | None
 
 
 def _check_rank(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
+    _check_race(parser, options)
     strategy = STRATEGIES[options.strategy]
     needs_calibration = Need.CALIBRATION in strategy.needs
     if options.budget is None and strategy.needs_budget:
@@ -267,6 +286,19 @@ def _check_rank(parser: argparse.ArgumentParser, options: argparse.Namespace) ->
             parser.error(
                 f"{name.upper() if name == 'pool' else '--' + name.replace('_', '-')} does not go with --votes"
             )
+
+
+def _check_race(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
+    if options.race is not None and options.votes is None:
+        parser.error("--race goes with --votes: it replays a race on recorded answers")
+    for name, modes in (
+        ("race_calibration", ("exact", "off")),
+        ("race_concurrency", ("exact", "probabilistic")),
+        ("race_error", ("probabilistic",)),
+        ("race_audit", ("probabilistic",)),
+    ):
+        if getattr(options, name) not in (None, False) and options.race not in modes:
+            parser.error(f"--{name.replace('_', '-')} goes with --race {' or '.join(modes)}")
 
 
 def _check_probe(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:

@@ -24,6 +24,8 @@ from selector.output import line, write_ranking
 from selector.pipeline import Progress, run_selection
 from selector.probing import Probed, Questions, probe_files, read_question_file
 from selector.progress import StageProgress, StopOnSignal
+from selector.racing.report import describe_costs
+from selector.racing.settings import RaceSettings
 from selector.recorded import embedded_texts, fit_counts, load_embeddings, load_internals
 from selector.report import count_tokens
 from selector.state import State, write_atomically
@@ -59,6 +61,7 @@ def rank(options: Namespace, progress: StageProgress, stop: StopOnSignal) -> int
     config = _config(options)
     if options.n_triage_probes < WINDOW:
         raise InvalidConfig("--n-triage-probes", options.n_triage_probes, f"at least {WINDOW}, the window they are in")
+    race = _race(options)
     triage_labels = read_labels(options.triage_labels) if options.triage_labels else {}
     labeled = [*_labeled(options), *triage_labels]
 
@@ -91,8 +94,11 @@ def rank(options: Namespace, progress: StageProgress, stop: StopOnSignal) -> int
             grader=grader,
             ineligible=gathered.set_aside,
             labeled=labeled,
+            race=race,
             progress=advance,
         )
+        if race:
+            gathered.told |= describe_costs(gathered.pool, gathered.calibration, result, race)
         told_of: dict[str, dict[str, object]] = {}
         if triage_labels:
             triage, told_of = routes(result, gathered.pool, triage_labels, grader, gathered.config.grouping)
@@ -256,6 +262,17 @@ def _config(options: Namespace) -> SelectionConfig:
         per_cluster=options.per_cluster,
         control_share=options.control_share,
     )
+
+
+def _race(options: Namespace) -> RaceSettings | None:
+    given = {
+        name: getattr(options, f"race_{name}")
+        for name in ("calibration", "error", "concurrency")
+        if getattr(options, f"race_{name}") is not None
+    }
+    if options.race_audit is not None:
+        given["n_audit"] = options.race_audit
+    return RaceSettings(options.race, **given) if options.race else None
 
 
 def _read_questions(path: str, options: Namespace, progress: StageProgress, *, need_answer: bool) -> Questions:

@@ -56,6 +56,19 @@ class MissingEvidence(SelectorError):
         )
 
 
+class CannotRace(SelectorError):
+    """A strategy needs every answer, or answers that a race would not save."""
+
+    code = "cannot_race"
+
+    def __init__(self, *, strategy: str, why: str) -> None:
+        self.strategy, self.why = strategy, why
+        super().__init__(
+            f"Strategy {strategy!r} cannot be raced: {why}. Draw all answers and leave racing off (--race off), "
+            "or take a strategy that can be raced: const, v2 or v5."
+        )
+
+
 class FingerprintMismatch(SelectorError):
     """Pool and calibration answers were generated with different settings, so the threshold would mean nothing."""
 

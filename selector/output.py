@@ -36,21 +36,36 @@ def write_ranking(
 
 
 def _score_rows(result: SelectionResult) -> list[dict[str, object]]:
+    rows = range(len(result.scores.table))
+    return [{**_score_row(result, row), **_raced_columns(result, row)} for row in rows]
+
+
+def _score_row(result: SelectionResult, row: int) -> dict[str, object]:
     scores = result.scores
-    return [
-        {
-            "id": uid,
-            "cluster": int(result.labels[row]),
-            "set_size": int(scores.set_size[row]),
-            "acquisition_score": float(result.acquisition_scores[row]),
-            "set_size_from_probes": int(scores.set_size_from_probes[row]),
-            "n_distinct": int(scores.n_distinct[row]),
-            "n_readable": int(scores.n_readable[row]),
-            "entropy": float(scores.entropy[row]),
-            "ineligible": result.ineligible[row] or None,
-        }
-        for row, uid in enumerate(scores.table.uids)
-    ]
+    return {
+        "id": scores.table.uids[row],
+        "cluster": int(result.labels[row]),
+        "set_size": int(scores.set_size[row]),
+        "acquisition_score": float(result.acquisition_scores[row]),
+        "set_size_from_probes": int(scores.set_size_from_probes[row]),
+        "n_distinct": int(scores.n_distinct[row]),
+        "n_readable": int(scores.n_readable[row]),
+        "entropy": float(scores.entropy[row]),
+        "ineligible": result.ineligible[row] or None,
+    }
+
+
+def _raced_columns(result: SelectionResult, row: int) -> dict[str, object]:
+    """Say how far a race went with a question; its set size is known only where all answers were drawn."""
+    raced = result.raced
+    if raced is None:
+        return {}
+    bounds: dict[str, object] = {
+        "outcomes_drawn": int(raced.n_drawn[row]),
+        "set_size_at_least": max(0, int(raced.lower[row])),
+        "set_size_at_most": max(0, int(raced.upper[row])),
+    }
+    return bounds if raced.is_complete[row] else {"set_size": None, "acquisition_score": None, **bounds}
 
 
 def line(row: object) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,9 @@ from selector.errors import PoolTooSmall
 from selector.seeds import question_uniform
 from selector.strategies import PoolScores
 from selector.votes import VoteTable, canonical_order
+
+WHOLE_MEASURES = ("set_size", "set_size_from_probes", "n_probe_answers", "n_readable", "n_distinct")
+REAL_MEASURES = ("entropy", "max_frequency", "worst_score")
 
 
 @dataclass(frozen=True)
@@ -33,7 +36,8 @@ class Pick:
     set) or "control" (drawn at random). ``inclusion_probability``: the chance that a control had of being drawn, exact
     and equal for every eligible question; None for what was chosen on purpose.
     ``tied_with``: how many other questions of the same comparison (its cluster, or the whole pool for one taken by the
-    global order) had the same acquisition score; ``tie_break_reason``: what decided against the next of them.
+    global order) had the same acquisition score; ``tie_break_reason``: what decided against the next of them. A race
+    knows of neither (None and "").
     """
 
     uid: str
@@ -42,7 +46,7 @@ class Pick:
     set_size: int
     acquisition_score: float
     prediction_set: tuple[PredictedAnswer, ...]
-    tied_with: int
+    tied_with: int | None
     tie_break_reason: str
     taken_by: str
     inclusion_probability: float | None = None
@@ -78,6 +82,38 @@ def answer_scores_of(table: VoteTable, config: SelectionConfig) -> Iterator[tupl
     return scored_chunks(table.codes, lam=config.lam, unread=config.unread, as_published=as_published)
 
 
+def score(table: VoteTable, q_hat: float | Floats, config: SelectionConfig) -> PoolScores:
+    """Measure every question's votes against the threshold, one for all or one for each [N]."""
+    q_hats = np.broadcast_to(np.asarray(q_hat, np.float64), len(table))
+    whole: dict[str, Any] = {name: np.zeros(len(table), np.int64) for name in WHOLE_MEASURES}
+    real: dict[str, Any] = {name: np.zeros(len(table)) for name in REAL_MEASURES}
+    for rows, votes, answer_scores in answer_scores_of(table, config):
+        given = votes.counts > 0
+        whole["set_size"][rows] = _n_members(votes, answer_scores, q_hats[rows])
+        whole["n_readable"][rows], whole["n_distinct"][rows] = votes.n_readable, votes.n_distinct
+        real["entropy"][rows], real["max_frequency"][rows] = votes.entropy, votes.max_frequency
+        real["worst_score"][rows] = np.max(answer_scores, axis=1, initial=-np.inf, where=given)
+    for rows, votes, answer_scores in answer_scores_of(table.of("probes"), config):
+        whole["set_size_from_probes"][rows] = _n_members(votes, answer_scores, q_hats[rows])
+        whole["n_probe_answers"][rows] = votes.n_distinct
+    return PoolScores(table=table, q_hat=q_hats, **whole, **real)
+
+
+def set_sizes(codes: NDArray[np.int16], q_hats: Floats, config: SelectionConfig) -> NDArray[np.int64]:
+    """Return the set sizes alone [N] of questions given by the codes of their answers [N, n]; ``q_hats`` [N]."""
+    as_published = config.preset_name == "reference"
+    found = np.zeros(len(codes), np.int64)
+    for rows, votes, scores in scored_chunks(codes, lam=config.lam, unread=config.unread, as_published=as_published):
+        found[rows] = _n_members(votes, scores, q_hats[rows])
+    return found
+
+
+def _n_members(votes: VoteCounts, answer_scores: Floats, q_hats: Floats) -> NDArray[np.int64]:
+    """Return how many answers of each question its threshold lets in: the one place where set sizes are decided."""
+    is_member = (answer_scores <= q_hats[:, None]) & (votes.counts > 0)
+    return np.asarray(np.count_nonzero(is_member, axis=1), np.int64)
+
+
 def prediction_set(table: VoteTable, row: int, q_hat: float, config: SelectionConfig) -> tuple[PredictedAnswer, ...]:
     """Return the answers of one question that the threshold lets in, most frequent first."""
     ((_, votes, answer_scores),) = answer_scores_of(table.rows([row]), config)
@@ -100,6 +136,8 @@ def select(
     is_labeled: NDArray[np.bool_] | None = None,
     joint: Sequence[int] | None = None,
     controls: Sequence[int] = (),
+    is_raced: bool = False,
+    n_drawn_from: int | None = None,
 ) -> list[Pick]:
     """Pick ``n_picks`` questions (the budget where None): the best of each cluster, the best of the rest, the controls.
 
@@ -111,7 +149,8 @@ def select(
 
     Rows with ``is_labeled`` [N] are part of an earlier round: they are never picked and use up their cluster's share.
     ``joint`` are rows that a strategy chose as a set, taken as they come instead of the best of each cluster.
-    ``controls`` are rows drawn by ``draw_controls``, listed last. Raises PoolTooSmall.
+    ``controls`` are rows drawn by ``draw_controls``, listed last, of ``n_drawn_from`` (the eligible ones where None).
+    ``is_raced``: others than the eligible rows may have as high a score. Raises PoolTooSmall.
     """
     n_picks = config.budget if n_picks is None else n_picks
     n_eligible = int(np.count_nonzero(is_eligible))
@@ -140,7 +179,7 @@ def select(
         rivals = order[labels[order] == labels[row]] if taken_by == "cluster" else order[: len(order) * is_compared]
         tied = rivals[(acquisition_scores[rivals] == acquisition_scores[row]) & (rivals != row)]
         beaten = tied[~chosen[tied]]
-        reason = _tie_break_reason(row, int(beaten[0]), tie_breaks) if len(beaten) else ""
+        reason = _tie_break_reason(row, int(beaten[0]), tie_breaks) if len(beaten) and not is_raced else ""
         picks.append(
             Pick(
                 uid=scores.table.uids[row],
@@ -149,10 +188,10 @@ def select(
                 set_size=int(scores.set_size[row]),
                 acquisition_score=float(acquisition_scores[row]),
                 prediction_set=prediction_set(scores.table, row, float(scores.q_hat[row]), config),
-                tied_with=len(tied),
+                tied_with=None if is_raced else len(tied),
                 tie_break_reason=reason,
                 taken_by=taken_by,
-                inclusion_probability=len(controls) / n_eligible if taken_by == "control" else None,
+                inclusion_probability=len(controls) / (n_drawn_from or n_eligible) if taken_by == "control" else None,
             )
         )
     return picks

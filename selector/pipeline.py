@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
-from fractions import Fraction
-from math import inf
+from dataclasses import asdict, dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from selector.calibration import Calibration, calibrate, groups_of, q_hats_of
 from selector.config import SelectionConfig
-from selector.conformal import THRESHOLDS, Floats, group_thresholds
+from selector.conformal import Floats
 from selector.diversity import cluster, distances_to_centres
 from selector.errors import InvalidConfig, MissingEvidence, PoolTooSmall
-from selector.picking import Pick, answer_scores_of, draw_controls, places, select
+from selector.picking import Pick, draw_controls, places, score, select
 from selector.requirements import available_evidence, check_evidence, check_fit, fit_empty_votes
 from selector.strategies import STRATEGIES, Evidence, Need, PoolScores, Strategy
 from selector.strategies.contract import HOW_TO_GET
@@ -25,102 +24,10 @@ from selector.votes import QuestionVotes, VoteTable, build_table, canonical_orde
 if TYPE_CHECKING:
     from selector.answers import AnswerPolicy, Grader
     from selector.internals import Internals
+    from selector.racing.selection import Raced
+    from selector.racing.settings import RaceSettings
 
 Progress = Callable[[str, int, int], None]
-WHOLE_MEASURES = ("set_size", "set_size_from_probes", "n_probe_answers", "n_readable", "n_distinct")
-REAL_MEASURES = ("entropy", "max_frequency", "worst_score")
-
-
-@dataclass(frozen=True)
-class Calibration:
-    """The threshold and what it rests on.
-
-    ``nonconformity_scores`` and ``is_absent`` [m] belong to the calibration questions that were used; ``n_dropped``
-    were left out (preset ``reference`` only). ``n_unread`` had no readable answer at all.
-    ``group_q_hats``: by group of questions, "" for all others, where there is a threshold for each.
-    """
-
-    q_hat: float
-    nonconformity_scores: Floats
-    is_absent: NDArray[np.bool_]
-    n_dropped: int = 0
-    n_unread: int = 0
-    group_q_hats: Mapping[str, float] = field(default_factory=dict)
-
-    def q_hats(self, groups: Sequence[str]) -> Floats:
-        """Return the threshold of each question [N], given its group [N]."""
-        other = self.group_q_hats.get("", self.q_hat)
-        return np.array([self.group_q_hats.get(group, other) for group in groups], np.float64)
-
-    @property
-    def n(self) -> int:
-        """Number of calibration questions used, m."""
-        return len(self.nonconformity_scores)
-
-    @property
-    def n_absent(self) -> int:
-        """Number of them whose truth was never generated."""
-        return int(np.count_nonzero(self.is_absent))
-
-    @property
-    def smallest_attainable_alpha(self) -> Fraction:
-        """(n_absent + 1) / (m + 1): below it no threshold covers the wanted share of truths."""
-        return Fraction(self.n_absent + 1, self.n + 1)
-
-
-def calibrate(table: VoteTable, config: SelectionConfig, groups: Sequence[str] | None = None) -> Calibration:
-    """Fit q_hat on the calibration questions' votes and truths (``table.truth_codes``).
-
-    A truth nobody voted for scores +inf; under ``absent_truth="zero_frequency"`` it scores ``lam * H``, and questions
-    without any readable answer are left out. ``groups`` [m] asks for a threshold of each group as well.
-    Raises CalibrationSetTooSmall.
-    """
-    scores = np.full(len(table), np.inf)
-    is_used = np.ones(len(table), bool)
-    absent_scores = np.full(len(table), np.inf)
-    n_unread = 0
-    for rows, votes, answer_scores in answer_scores_of(table, config):
-        truth = table.truth_codes[rows]
-        n_unread += int(np.count_nonzero(votes.n_readable == 0))
-        known = np.flatnonzero((truth >= 0) & (truth < answer_scores.shape[1]))
-        scores[rows][known] = answer_scores[known, truth[known]]
-        if config.absent_truth == "zero_frequency":
-            absent_scores[rows] = config.lam * votes.entropy
-            is_used[rows] = votes.n_readable > 0
-    is_absent = np.isinf(scores)
-    scores = np.where(is_absent, absent_scores, scores)[is_used]
-    alpha, quantile = config.alpha_fraction, config.quantile
-    q_hat = THRESHOLDS[quantile](scores, alpha)
-    group_q_hats = {}
-    if groups is not None:
-        used_groups = [groups[row] for row in np.flatnonzero(is_used).tolist()]
-        group_q_hats = group_thresholds(scores, used_groups, alpha, quantile=quantile)
-    return Calibration(
-        q_hat,
-        scores,
-        is_absent[is_used],
-        n_dropped=int(np.count_nonzero(~is_used)),
-        n_unread=n_unread,
-        group_q_hats=group_q_hats,
-    )
-
-
-def score(table: VoteTable, q_hat: float | Floats, config: SelectionConfig) -> PoolScores:
-    """Measure every question's votes against the threshold, one for all or one for each [N]."""
-    q_hats = np.broadcast_to(np.asarray(q_hat, np.float64), len(table))
-    whole: dict[str, Any] = {name: np.zeros(len(table), np.int64) for name in WHOLE_MEASURES}
-    real: dict[str, Any] = {name: np.zeros(len(table)) for name in REAL_MEASURES}
-    for rows, votes, answer_scores in answer_scores_of(table, config):
-        given = votes.counts > 0
-        whole["set_size"][rows] = np.count_nonzero((answer_scores <= q_hats[rows, None]) & given, axis=1)
-        whole["n_readable"][rows], whole["n_distinct"][rows] = votes.n_readable, votes.n_distinct
-        real["entropy"][rows], real["max_frequency"][rows] = votes.entropy, votes.max_frequency
-        real["worst_score"][rows] = np.max(answer_scores, axis=1, initial=-np.inf, where=given)
-    for rows, votes, answer_scores in answer_scores_of(table.of("probes"), config):
-        is_member = (answer_scores <= q_hats[rows, None]) & (votes.counts > 0)
-        whole["set_size_from_probes"][rows] = np.count_nonzero(is_member, axis=1)
-        whole["n_probe_answers"][rows] = votes.n_distinct
-    return PoolScores(table=table, q_hat=q_hats, **whole, **real)
 
 
 @dataclass(frozen=True)
@@ -129,7 +36,7 @@ class SelectionResult:
 
     ``scores``, ``acquisition_scores``, ``labels``, ``places`` and ``ineligible`` are aligned with
     ``scores.table.uids``; ``places`` are those in the order of the whole pool, ties broken, from 0; ``ineligible``
-    holds a reason code or "". ``calibration`` is None where there was no calibration set.
+    holds a reason code or "". ``calibration`` is None where there was no calibration set, ``raced`` without a race.
     """
 
     picks: list[Pick]
@@ -140,6 +47,7 @@ class SelectionResult:
     ineligible: list[str]
     calibration: Calibration | None
     report: dict[str, object]
+    raced: Raced | None = None
 
 
 def run_selection(
@@ -154,6 +62,7 @@ def run_selection(
     policy: AnswerPolicy | None = None,
     ineligible: Mapping[str, str] = MappingProxyType({}),
     labeled: Collection[str] = (),
+    race: RaceSettings | None = None,
     progress: Progress = lambda stage, done, total: None,
 ) -> SelectionResult:
     """Select questions from recorded votes: the one way from evidence to picks.
@@ -162,13 +71,18 @@ def run_selection(
     ``pool_votes`` may have no answers at all. ``embeddings`` [N, D] are aligned with ``pool_votes``; ``internals`` has
     a row for each of their uids, in any order. ``ineligible`` maps uids that must not be picked to a reason code.
     ``labeled`` uids already have labels: they are not picked, and the picks go on from the set they form (those that
-    are not in the pool count for nothing). ``progress(stage, done, total)`` is called at the start of each stage and
-    within the long ones. Raises MissingEvidence, CalibrationSetTooSmall, FingerprintMismatch, InvalidConfig,
-    PoolTooSmall.
+    are not in the pool count for nothing). ``race`` draws the recorded outcomes in their order, and only those that the
+    picks depend on. ``progress(stage, done, total)`` is called at the start of each stage and within the long ones.
+    Raises MissingEvidence, CalibrationSetTooSmall, FingerprintMismatch, InvalidConfig, PoolTooSmall, CannotRace.
     """
     from selector import report as reporting
+    from selector.racing.calibration import race_calibration
+    from selector.racing.selection import check_can_race, race_pool
 
     strategy = STRATEGIES[config.strategy]()
+    race = race if race and race.mode != "off" else None
+    if race:
+        check_can_race(strategy)
     config = fit_empty_votes(pool_votes, calibration_votes, strategy, config)
     check_evidence(strategy, available_evidence(pool_votes, calibration_votes, strategy, embeddings, internals))
     generation = check_fit(pool_votes, calibration_votes, embeddings, config)
@@ -190,37 +104,67 @@ def run_selection(
 
     progress("calibrating and scoring", 0, 1)
     groups = groups_of(calibration_votes, config)
-    calibration = calibrate(calibration_table, config, groups) if calibration_votes else None
-    scores = score(pool_table, q_hats_of(calibration, pool_votes, config), config)
-    taken = None if internals is None else internals.take(pool_table.uids)
-    evidence = Evidence(scores, embeddings, taken)
-    acquisition_scores = strategy.acquisition_scores(evidence, config.seed)
-
+    fit = race_calibration if race and race.calibration else calibrate
+    calibration = fit(calibration_table, config, groups) if calibration_votes else None
+    q_hat = q_hats_of(calibration, pool_votes, config)
     known = set(labeled)
     is_labeled = np.array([uid in known for uid in pool_table.uids], bool)
-    reasons = ineligible_reasons(pool_votes, calibration_votes, scores, ineligible, known, config)
+    barred = barred_reasons(pool_votes, calibration_votes, ineligible, known, config)
+
+    def clusters_for(n_picks: int) -> tuple[NDArray[np.intp], Floats | None, dict[str, Any], int]:
+        progress("clustering", 0, 1)
+        labels, distances, clusters = clusters_of(pool_votes, embeddings, strategy, config, n_picks)
+        per_cluster = config.per_cluster or strategy.per_cluster or max(1, n_picks // clusters["n"])
+        return labels, distances, clusters, per_cluster
+
+    n_labeled = int(np.count_nonzero(is_labeled))
+    raced_pool = None
+    if race:
+        labels, distances, clusters, per_cluster = clusters_for(config.budget - config.n_controls + n_labeled)
+        raced_pool = race_pool(
+            pool_table,
+            config,
+            race,
+            q_hat=q_hat,
+            labels=labels,
+            distances=distances,
+            is_barred=np.array([uid in barred for uid in pool_table.uids], bool),
+            is_labeled=is_labeled,
+            per_cluster=per_cluster,
+            calibration=calibration_table,
+            progress=progress,
+        )
+    scores = raced_pool.scores if raced_pool else score(pool_table, q_hat, config)
+    evidence = Evidence(scores, embeddings, None if internals is None else internals.take(pool_table.uids))
+    acquisition_scores = strategy.acquisition_scores(evidence, config.seed)
+    n_readable = raced_pool.most_readable if raced_pool else scores.n_readable
+    reasons = ineligible_reasons(pool_table, n_readable, barred, config)
     is_eligible = np.array([uid not in reasons for uid in pool_table.uids], bool)
-    n_picks = strategy.n_picks(config.budget, int(np.count_nonzero(is_eligible)))
-    controls = draw_controls(pool_table.uids, is_eligible, config.n_controls, config.seed)
-    progress("clustering", 0, 1)
-    n_continued = n_picks - len(controls) + int(np.count_nonzero(is_labeled))
-    labels, distances, clusters = clusters_of(pool_votes, embeddings, strategy, config, n_continued)
+    if raced_pool:
+        n_picks, controls = config.budget, raced_pool.controls
+    else:
+        n_picks = strategy.n_picks(config.budget, int(np.count_nonzero(is_eligible)))
+        controls = draw_controls(pool_table.uids, is_eligible, config.n_controls, config.seed)
+        labels, distances, clusters, per_cluster = clusters_for(n_picks - len(controls) + n_labeled)
+    may_be_picked = raced_pool.is_eligible if raced_pool else is_eligible
     progress("selecting", 0, 1)
     joint = choose_jointly(
-        strategy, evidence, acquisition_scores, is_eligible, is_labeled, controls, n_picks, config.seed
+        strategy, evidence, acquisition_scores, may_be_picked, is_labeled, controls, n_picks, config.seed
     )
     picks = select(
         scores,
         acquisition_scores,
         labels=labels,
         distances=distances,
-        is_eligible=is_eligible,
-        per_cluster=config.per_cluster or strategy.per_cluster or max(1, n_continued // clusters["n"]),
+        is_eligible=may_be_picked,
+        per_cluster=per_cluster,
         config=config,
         n_picks=n_picks,
         is_labeled=is_labeled if known else None,
         joint=joint,
         controls=controls,
+        is_raced=raced_pool is not None,
+        n_drawn_from=raced_pool.n_eligible if raced_pool else None,
     )
     progress("checking", 0, 1)
     fingerprints: dict[str, object] = {
@@ -230,6 +174,8 @@ def run_selection(
     }
     if internals is not None:
         fingerprints["internals"] = internals.fingerprint
+    if race and race.mode == "probabilistic":
+        fingerprints["race"] = asdict(race)
     if known:
         fingerprints["labeled"] = reporting.hash_of({"labeled": sorted(known & set(pool_table.uids))})
     report = reporting.describe_selection(
@@ -240,11 +186,12 @@ def run_selection(
         reasons=reasons,
         picks=picks,
         clusters=clusters,
-        labeled={"given": len(known), "in_pool": int(np.count_nonzero(is_labeled))},
+        labeled={"given": len(known), "in_pool": n_labeled},
         calibration=calibration,
-        calibration_scores=score(calibration_table, calibration.q_hat, config) if calibration else None,
+        calibration_table=calibration_table,
         groups=groups,
         fingerprints=fingerprints,
+        raced=raced_pool.raced if raced_pool else None,
     )
     return SelectionResult(
         picks=picks,
@@ -255,6 +202,7 @@ def run_selection(
         ineligible=[reasons.get(uid, "") for uid in pool_table.uids],
         calibration=calibration,
         report=report,
+        raced=raced_pool.raced if raced_pool else None,
     )
 
 
@@ -313,20 +261,6 @@ def choose_jointly(
     return None if rows is None else [int(row) for row in rows]
 
 
-def groups_of(votes: Sequence[QuestionVotes], config: SelectionConfig) -> list[str] | None:
-    """Return each question's group, which must be a function of the question alone; None for one threshold for all."""
-    return None if config.groups == "none" else [question.kind or "" for question in votes]
-
-
-def q_hats_of(
-    calibration: Calibration | None, votes: Sequence[QuestionVotes], config: SelectionConfig
-) -> float | Floats:
-    if calibration is None:
-        return -inf  # nothing is in any set
-    groups = groups_of(votes, config)
-    return calibration.q_hat if groups is None else calibration.q_hats(groups)
-
-
 def clusters_of(
     votes: Sequence[QuestionVotes],
     embeddings: NDArray[np.float32] | None,
@@ -374,22 +308,20 @@ def n_given_clusters(clusters: Mapping[str, int | None], config: SelectionConfig
     return len(given)
 
 
-def ineligible_reasons(
+def barred_reasons(
     pool: Sequence[QuestionVotes],
     calibration: Sequence[QuestionVotes],
-    scores: PoolScores,
     given: Mapping[str, str],
     labeled: Collection[str],
     config: SelectionConfig,
 ) -> dict[str, str]:
-    """Return a reason code for every question that must not be picked."""
+    """Return a reason code for every question that must not be picked, whatever its answers are."""
     from selector.rows import question_uid
 
     sealed = {question_uid(question.text, question.choices) for question in calibration if question.text}
     first_uid: dict[str, str] = {}
-    fewest = config.min_readable * scores.table.codes.shape[1]
     reasons = {}
-    for question, n_readable in zip(pool, scores.n_readable.tolist(), strict=True):
+    for question in pool:
         identity = question_uid(question.text, question.choices) if question.text and config.exclude_repeats else ""
         if question.uid in given:
             reasons[question.uid] = given[question.uid]
@@ -399,6 +331,13 @@ def ineligible_reasons(
             reasons[question.uid] = "in_calibration_set"
         elif identity and first_uid.setdefault(identity, question.uid) != question.uid:
             reasons[question.uid] = "repeats_another"
-        elif n_readable < fewest:
-            reasons[question.uid] = "too_few_readable"
     return reasons
+
+
+def ineligible_reasons(
+    table: VoteTable, n_readable: NDArray[np.int64], barred: Mapping[str, str], config: SelectionConfig
+) -> dict[str, str]:
+    """Return a reason code for every question that must not be picked: those barred, and too few readable answers."""
+    fewest = config.min_readable * table.codes.shape[1]
+    too_few = {uid for uid, n in zip(table.uids, n_readable.tolist(), strict=True) if n < fewest}
+    return {uid: barred.get(uid, "too_few_readable") for uid in table.uids if uid in barred or uid in too_few}

@@ -21,49 +21,59 @@ from selector.conformal import (
     share_of_full_sets,
     smallest_useful_alpha,
 )
-from selector.picking import Pick
+from selector.picking import Pick, score
 from selector.pipeline import Calibration
+from selector.racing.selection import Raced
 from selector.seeds import question_rng
 from selector.strategies import Need, PoolScores, Strategy
-from selector.votes import QuestionVotes
+from selector.votes import QuestionVotes, VoteTable
 
 CHOSEN_AFTER = "chosen after seeing the data"
 WEAK_SHARE = 0.25  # of calibration truths never generated, or of answers unread: from here on a warning says so
 
 
 def describe_calibration(
-    calibration: Calibration, scores: PoolScores, is_eligible: NDArray[np.bool_], config: SelectionConfig
+    calibration: Calibration, scores: PoolScores | None, is_counted: NDArray[np.bool_], config: SelectionConfig
 ) -> dict[str, object]:
     """Return the threshold's evidence: sizes, whether it is degenerate and what would not be, the coverage check.
 
-    Degenerate: at least half of the eligible questions with two or more answers have every answer in their set.
+    Degenerate: at least half of the eligible questions with two or more answers have every answer in their set. It is
+    counted over the questions of ``scores`` [N] that ``is_counted`` [N], all of whose answers are there; None: nowhere
+    are there such questions. What needs all calibration answers is not available where they were raced.
     """
-    is_counted = is_eligible & (scores.n_distinct >= 2)
-    worst, q_hat = scores.worst_score[is_counted], scores.q_hat[is_counted]
-    degenerate = is_degenerate(worst, q_hat)
-    useful = None
-    if degenerate and config.groups == "none":
-        useful = smallest_useful_alpha(
-            calibration.nonconformity_scores, worst, above=config.alpha_fraction, quantile=config.quantile
-        )
-    coverage = check_coverage(
-        calibration.nonconformity_scores,
-        calibration.is_absent,
-        config.alpha_fraction,
-        quantile=config.quantile,
-        rng=question_rng(config.seed, "coverage_check", ""),
-    )
-    return {
+    found: dict[str, object] = {
         "n": calibration.n,
         "n_absent": calibration.n_absent,
         "n_dropped": calibration.n_dropped,
         "n_unread": calibration.n_unread,
         "smallest_attainable_alpha": float(calibration.smallest_attainable_alpha),
-        "degenerate": degenerate,
-        "share_of_full_sets": share_of_full_sets(worst, q_hat),
-        "smallest_useful_alpha": None if useful is None else {"alpha": useful, "note": CHOSEN_AFTER},
-        "coverage_check": coverage,
     }
+    if calibration.n_drawn is not None:
+        found["raced"] = True
+        found |= dict.fromkeys(("n_absent", "n_unread", "smallest_attainable_alpha"))
+        reason = "the calibration was raced: its questions have not all their answers"
+        found["coverage_check"] = {"available": False, "reason": reason}
+    else:
+        found["coverage_check"] = check_coverage(
+            calibration.nonconformity_scores,
+            calibration.is_absent,
+            config.alpha_fraction,
+            quantile=config.quantile,
+            rng=question_rng(config.seed, "coverage_check", ""),
+        )
+    found |= {"degenerate": None, "share_of_full_sets": None, "smallest_useful_alpha": None}
+    if scores is None:
+        return found
+    is_counted = is_counted & (scores.n_distinct >= 2)
+    worst, q_hat = scores.worst_score[is_counted], scores.q_hat[is_counted]
+    found["degenerate"] = degenerate = is_degenerate(worst, q_hat)
+    found["share_of_full_sets"] = share_of_full_sets(worst, q_hat)
+    if degenerate and config.groups == "none" and calibration.n_drawn is None:
+        useful = smallest_useful_alpha(
+            calibration.nonconformity_scores, worst, above=config.alpha_fraction, quantile=config.quantile
+        )
+        found["smallest_useful_alpha"] = None if useful is None else {"alpha": useful, "note": CHOSEN_AFTER}
+    return found
 
 
 def describe_selection(
@@ -77,14 +87,30 @@ def describe_selection(
     clusters: Mapping[str, object],
     labeled: Mapping[str, int],
     calibration: Calibration | None,
-    calibration_scores: PoolScores | None,
+    calibration_table: VoteTable,
     groups: Sequence[str] | None,
     fingerprints: Mapping[str, object],
+    raced: Raced | None = None,
 ) -> dict[str, object]:
     """Return the report of a selection: what was chosen and how, what it rests on, and what to know before trusting it.
 
-    ``groups`` are those of the calibration questions. Without a calibration set whatever rests on it is None.
+    ``groups`` are those of the calibration questions. Without a calibration set whatever rests on it is None. A race
+    leaves answers undrawn, mostly of questions that are worth little: what would be told of the whole pool by all its
+    answers is then told by the calibration questions, or by the probes.
     """
+    described, comparison = None, None
+    if calibration is not None:
+        calibration_scores = score(calibration_table, calibration.q_hat, config)
+        if raced is None:
+            described = describe_calibration(calibration, scores, is_eligible, config)
+            comparison = compare(scores, calibration_scores)
+        else:
+            everything = np.ones(len(calibration_table), bool)
+            whole = calibration_scores if calibration.n_drawn is None else None
+            described = {**describe_calibration(calibration, whole, everything, config), "measured_on": "calibration"}
+            if scores.table.n_probes:
+                probes = (score(table.of("probes"), 0.0, config) for table in (scores.table, calibration_table))
+                comparison = {**compare(*probes), "measured_on": "probes"}
     q_hat_infinite = calibration is not None and isinf(calibration.q_hat)
     report: dict[str, object] = {
         "q_hat": None if calibration is None or q_hat_infinite else calibration.q_hat,
@@ -92,13 +118,15 @@ def describe_selection(
         "alpha": float(config.alpha_fraction),
         "preset": config.preset_name,
         "strategy": describe_strategy(strategy, config),
-        "calibration": calibration and describe_calibration(calibration, scores, is_eligible, config),
-        "set_size_histogram": set_size_histogram(scores.set_size) if calibration else {},
-        "pool": describe_pool(scores, reasons),
+        "calibration": described,
+        "set_size_histogram": set_size_histogram(scores.set_size[slice(None) if raced is None else raced.is_complete])
+        if calibration
+        else {},
+        "pool": describe_pool(scores, reasons, raced),
         "clusters": clusters,
         "controls": describe_controls(picks),
         "labeled": labeled,
-        "comparison": None if calibration_scores is None else compare(scores, calibration_scores),
+        "comparison": comparison,
         "groups": calibration and describe_groups(calibration, groups),
         "settings": config.to_json(),
         "fingerprint": hash_of(fingerprints),
@@ -156,15 +184,22 @@ def set_size_histogram(set_size: NDArray[np.int64]) -> dict[str, int]:
     return {str(size): count for size, count in zip(sizes.tolist(), counts.tolist(), strict=True)}
 
 
-def describe_pool(scores: PoolScores, reasons: Mapping[str, str]) -> dict[str, object]:
-    """Return the pool's size and which questions could not be picked, by reason, named and counted."""
+def describe_pool(scores: PoolScores, reasons: Mapping[str, str], raced: Raced | None = None) -> dict[str, object]:
+    """Return the pool's size and which questions could not be picked, by reason, named and counted.
+
+    In a race ``n_eligible`` counts those not known to be ineligible, and unread shares are of the answers drawn.
+    """
     ineligible: dict[str, list[str]] = {}
     for uid, reason in sorted(reasons.items()):
         ineligible.setdefault(reason, []).append(uid)
+    unread_share = float(np.mean(scores.unread_share))
+    if raced is not None:
+        n_drawn = int(np.sum(scores.table.n_probes + raced.n_drawn))
+        unread_share = 1 - int(np.sum(scores.n_readable)) / max(n_drawn, 1)
     return {
         "n": len(scores.table),
         "n_eligible": len(scores.table) - len(reasons),
-        "unread_share": float(np.mean(scores.unread_share)),
+        "unread_share": unread_share,
         "ineligible": {reason: {"n": len(uids), "ids": uids} for reason, uids in sorted(ineligible.items())},
     }
 
@@ -197,7 +232,13 @@ def _warn_of_calibration(
 ) -> None:
     described = report["calibration"]
     smallest = float(calibration.smallest_attainable_alpha)
-    if isinf(calibration.q_hat):
+    if isinf(calibration.q_hat) and calibration.n_drawn is not None:
+        warn(
+            "q_hat_infinite",
+            f"At alpha {config.alpha} the threshold is infinite: too many calibration truths were never generated, so "
+            "the wanted coverage cannot be had. The calibration was raced, so it is not known which alpha could be.",
+        )
+    elif isinf(calibration.q_hat):
         warn(
             "q_hat_infinite",
             f"At alpha {config.alpha} the threshold is infinite: {calibration.n_absent} of {calibration.n} calibration "
@@ -213,7 +254,7 @@ def _warn_of_calibration(
             f"or more answers have every answer in their prediction set, so set size only counts distinct answers "
             f"({calibration.n_absent} absent truths, smallest attainable alpha {smallest:.4g}).{hint}",
         )
-    if calibration.n_absent >= WEAK_SHARE * calibration.n:
+    if calibration.n_drawn is None and calibration.n_absent >= WEAK_SHARE * calibration.n:
         n_unread = calibration.n_unread
         unread = f" ({n_unread} of them without any readable answer)" if n_unread else ""
         warn(
@@ -225,7 +266,7 @@ def _warn_of_calibration(
 
 def _warn_of_likeness(report: Mapping[str, Any], calibration: Calibration, warn: Callable[[str, str], None]) -> None:
     comparison = report["comparison"]
-    if not comparison["alike"]:
+    if comparison is not None and not comparison["alike"]:
         warn(
             "pool_unlike_calibration",
             f"Pool and calibration do not look alike ({', '.join(comparison['unlike'])}), "

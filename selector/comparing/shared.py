@@ -16,6 +16,7 @@ from selector.picking import choose_rows
 from selector.pipeline import (
     Calibration,
     Progress,
+    barred_reasons,
     calibrate,
     choose_jointly,
     clusters_of,
@@ -110,9 +111,8 @@ class SharedPool:
     def reasons(self, source: VoteSource = "all") -> dict[str, str]:
         """Return why questions may not be picked by a strategy that reads answers of this kind, by uid."""
         scores = self.scores(source)
-        return ineligible_reasons(
-            self.pool_votes, self.calibration_votes, scores, self._given_ineligible, (), self.config
-        )
+        barred = barred_reasons(self.pool_votes, self.calibration_votes, self._given_ineligible, (), self.config)
+        return ineligible_reasons(scores.table, scores.n_readable, barred, self.config)
 
     def is_eligible(self, source: VoteSource = "all") -> NDArray[np.bool_]:
         """Return which questions may be picked [N]."""

@@ -15,6 +15,7 @@ class ConformalSetSizeByCluster(Strategy):
     title = "CONST: largest prediction set per cluster"
     needs = frozenset({Need.CALIBRATION, Need.VOTES, Need.EMBEDDINGS})
     uses_clusters = True
+    can_be_raced = True
 
     def acquisition_scores(self, evidence: Evidence, seed: int) -> NDArray[np.float64]:
         """Return the set size."""

@@ -116,6 +116,8 @@ class Strategy(ABC):
     cluster; None shares the budget out evenly. Without ``uses_clusters`` the whole pool is one cluster; with it,
     clusters that the questions bring stand in for embeddings. ``is_nested``: a round of a picks and a second of b,
     told of the first, pick what one round of a + b picks. ``needs_budget``: whether the budget says how many it picks.
+    ``can_be_raced``: its scores are the sizes of prediction sets, which bounds can tell apart before all outcomes are
+    drawn; otherwise ``why_not_raced`` says why not.
     """
 
     key: ClassVar[str]
@@ -127,6 +129,8 @@ class Strategy(ABC):
     per_cluster: ClassVar[int | None] = None
     is_nested: ClassVar[bool] = False
     needs_budget: ClassVar[bool] = True
+    can_be_raced: ClassVar[bool] = False
+    why_not_raced: ClassVar[str] = "it does not rank by the size of prediction sets, and reads every answer it is given"
 
     @classmethod
     def needs_votes(cls) -> bool:

@@ -11,3 +11,8 @@ class ConformalSetSizeTwoByCluster(ConformalSetSizeByCluster):
     title = "CONST V4: two largest prediction sets per cluster"
     needs = frozenset({Need.CALIBRATION, Need.COMPLETE_VOTES, Need.EMBEDDINGS})
     per_cluster = 2
+    can_be_raced = False
+    why_not_raced = (
+        "this ablation is told of complete answers; const with half as many clusters (--clusters) and --per-cluster 2 "
+        "picks alike and can be raced"
+    )

@@ -9,3 +9,5 @@ class ConformalSetSizeOfProbes(ConformalSetSizeByCluster):
     key = "v6"
     title = "CONST V6: probe answers only"
     votes = "probes"
+    can_be_raced = False
+    why_not_raced = "it reads probes alone, and a race saves outcome answers"

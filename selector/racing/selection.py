@@ -1,0 +1,200 @@
+"""A selection from recorded answers of which the race draws only as many as it needs, in their order."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from selector.config import SelectionConfig
+from selector.conformal import Floats
+from selector.errors import CannotRace
+from selector.picking import draw_controls, places, score, set_sizes
+from selector.racing.bounds import Rules
+from selector.racing.race import Plan, Race
+from selector.racing.settings import RaceSettings
+from selector.strategies import PoolScores, Strategy
+from selector.votes import VoteTable
+
+Progress = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True)
+class Raced:
+    """How a race went. Arrays are [N]: outcomes drawn of each question, and the values it could still end with.
+
+    ``replacements``: the best questions that were not picked, as far as the race tells them apart; ``told``: what a
+    report says besides.
+    """
+
+    settings: RaceSettings
+    n_outcomes: int
+    n_drawn: NDArray[np.int64]
+    lower: NDArray[np.int64]
+    upper: NDArray[np.int64]
+    replacements: tuple[str, ...]
+    told: Mapping[str, object] = field(default_factory=dict)
+
+    @property
+    def is_complete(self) -> NDArray[np.bool_]:
+        """Whether all answers of a question were drawn [N]."""
+        return self.n_drawn == self.n_outcomes
+
+    @property
+    def n_undrawn(self) -> int:
+        """How many answers nobody had to ask for."""
+        return int(np.sum(self.n_outcomes - self.n_drawn))
+
+
+@dataclass(frozen=True)
+class RacedPool:
+    """What a race leaves for picking: measures of the answers drawn, who may be picked, and the controls.
+
+    ``is_eligible`` [N]: may be picked, and all its answers are there. ``n_eligible`` counts those of the whole pool;
+    None where the race did not need to know.
+    """
+
+    raced: Raced
+    scores: PoolScores
+    is_eligible: NDArray[np.bool_]
+    n_eligible: int | None
+    controls: list[int]
+
+    @property
+    def most_readable(self) -> NDArray[np.int64]:
+        """How many answers of each question could still turn out readable [N]."""
+        return self.scores.n_readable + self.raced.n_outcomes - self.raced.n_drawn
+
+
+def check_can_race(strategy: type[Strategy] | Strategy) -> None:
+    """Raise CannotRace for a strategy whose picks are not the largest prediction sets of some answers to come."""
+    if not strategy.can_be_raced:
+        raise CannotRace(strategy=strategy.key, why=strategy.why_not_raced)
+
+
+def shares_of(labels: NDArray[np.intp], is_labeled: NDArray[np.bool_], per_cluster: int) -> dict[int, int]:
+    """Return how many picks each cluster gives: those with labels use up their cluster's share."""
+    n_labeled = Counter(labels[is_labeled].tolist())
+    return {name: max(0, per_cluster - n_labeled[name]) for name in np.unique(labels).tolist()}
+
+
+def start_race(
+    table: VoteTable,
+    config: SelectionConfig,
+    *,
+    n_outcomes: int,
+    q_hats: Floats,
+    distances: Floats | None,
+    plan: Plan,
+    concurrency: int,
+) -> Race:
+    """Return the race of a pool whose probes are in ``table``; outcomes that it has too are not looked at.
+
+    ``q_hats`` [N]; ``distances`` [N] to the centres of the clusters, where there are embeddings.
+    """
+    probes = replace(table, codes=table.codes[:, : table.n_probes])
+    tie_breaks = score(probes, q_hats, config)
+    return Race(
+        probes.codes,
+        n_outcomes=n_outcomes,
+        q_hats=q_hats,
+        places=places(tie_breaks, np.zeros(len(table)), distances, config).tolist(),
+        rules=Rules.of(config, table.n_probes + n_outcomes),
+        plan=plan,
+        final_sizes=lambda rows, codes: set_sizes(codes, q_hats[rows], config),
+        concurrency=concurrency,
+    )
+
+
+def replay(race: Race, codes: NDArray[np.int16], progress: Callable[[int, int], None]) -> None:
+    """Run a race to its end on recorded answers: ``codes`` [N, n], all answers of every question."""
+    n_clusters = len(race.plan.shares)
+    while not race.done:
+        for row, index in race.wanted():
+            race.observe(row, index, int(codes[row, race.n_probes + index]))
+        progress(min(race.n_clusters_decided, n_clusters), n_clusters)
+
+
+def race_pool(
+    table: VoteTable,
+    config: SelectionConfig,
+    settings: RaceSettings,
+    *,
+    q_hat: float | Floats,
+    labels: NDArray[np.intp],
+    distances: Floats | None,
+    is_barred: NDArray[np.bool_],
+    is_labeled: NDArray[np.bool_],
+    per_cluster: int,
+    calibration: VoteTable,
+    progress: Progress,
+) -> RacedPool:
+    """Race the recorded answers of a pool. ``is_barred`` [N]: known not to be eligible before any answer is read."""
+    n_outcomes = table.codes.shape[1] - table.n_probes
+    q_hats = np.broadcast_to(np.asarray(q_hat, np.float64), len(table))
+    plan = Plan(labels, {}, 0, excluded=is_barred, settle_eligibility=config.n_controls > 0)
+    race = start_race(
+        table,
+        config,
+        n_outcomes=n_outcomes,
+        q_hats=q_hats,
+        distances=distances,
+        plan=plan,
+        concurrency=settings.concurrency,
+    )
+
+    def advance(done: int, total: int) -> None:
+        progress("racing", done, total)
+
+    controls: list[int] = []
+    n_eligible = None
+    if config.n_controls:  # drawn from all that may be picked, so that of every question this must be known
+        replay(race, table.codes, advance)
+        may_be_picked = ~is_barred & np.array([race.bounds(row)[0] >= 0 for row in range(len(table))], bool)
+        n_eligible = int(np.count_nonzero(may_be_picked))
+        controls = draw_controls(table.uids, may_be_picked, config.n_controls, config.seed)
+    is_control = np.zeros(len(table), bool)
+    is_control[controls] = True
+    race.replan(
+        Plan(
+            labels,
+            shares_of(labels, is_labeled, per_cluster),
+            config.budget - len(controls),
+            excluded=is_barred | is_control,
+            complete=tuple(controls),
+        )
+    )
+    replay(race, table.codes, advance)
+    bounds = np.array([race.bounds(row) for row in range(len(table))], np.int64).reshape(-1, 2)
+    raced = Raced(
+        settings,
+        n_outcomes,
+        race.n_drawn.copy(),
+        bounds[:, 0],
+        bounds[:, 1],
+        tuple(table.uids[row] for row in race.replacements()),
+    )
+    is_eligible = raced.is_complete & ~is_barred & (raced.lower >= 0)
+    return RacedPool(raced, score_drawn(table, raced, q_hats, config), is_eligible, n_eligible, controls)
+
+
+def score_drawn(table: VoteTable, raced: Raced, q_hats: Floats, config: SelectionConfig) -> PoolScores:
+    """Measure each question's drawn answers; ``set_size`` is at least what it says where some are not drawn."""
+    is_drawn = np.arange(raced.n_outcomes) < raced.n_drawn[:, None]
+    codes = table.codes.copy()
+    codes[:, table.n_probes :][~is_drawn] = -1
+    parts: dict[str, NDArray[np.generic]] = {}
+    for n_drawn in np.unique(raced.n_drawn).tolist():
+        rows = np.flatnonzero(raced.n_drawn == n_drawn)
+        part = table.rows(rows.tolist())
+        part = replace(part, codes=part.codes[:, : table.n_probes + n_drawn])
+        found = score(part, q_hats[rows], config)
+        for name in PoolScores.__dataclass_fields__:
+            if name not in ("table", "q_hat"):
+                values = getattr(found, name)
+                parts.setdefault(name, np.zeros(len(table), values.dtype))[rows] = values
+    parts["set_size"] = np.where(raced.is_complete, parts["set_size"], np.maximum(raced.lower, 0))
+    return PoolScores(table=replace(table, codes=codes), q_hat=q_hats, **parts)  # type: ignore[arg-type]

@@ -1,0 +1,37 @@
+"""How a selection is raced."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from selector.errors import InvalidConfig
+
+MODES = ("exact", "probabilistic", "off")
+
+
+@dataclass(frozen=True)
+class RaceSettings:
+    """``mode``: "exact" gives the picks that all answers would give, "probabilistic" may miss some, "off" draws all.
+
+    ``error``: the share of clusters that a probabilistic race may get wrong, by its own model. ``n_audit``: how many
+    questions it then completes to see what was missed. ``calibration``: whether the threshold is raced for as well.
+    ``concurrency``: answers asked for at a time. Raises InvalidConfig.
+    """
+
+    mode: str = "exact"
+    calibration: bool = False
+    error: float = 0.05
+    n_audit: int = 32
+    concurrency: int = 256
+
+    def __post_init__(self) -> None:
+        if self.mode not in MODES:
+            raise InvalidConfig("--race", self.mode, f"one of {', '.join(MODES)}")
+        if not 0 < self.error < 1:
+            raise InvalidConfig("--race-error", self.error, "a share between 0 and 1, such as 0.05")
+        for name, value in (("--race-audit", self.n_audit + 1), ("--race-concurrency", self.concurrency)):
+            if value < 1:
+                raise InvalidConfig(name, value, "a whole number from 1 (0 leaves the audit out)")
+        if self.mode == "probabilistic" and self.calibration:
+            wanted = "left out: the model of a probabilistic race is fitted on complete calibration answers"
+            raise InvalidConfig("--race-calibration", True, wanted)
