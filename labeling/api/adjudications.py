@@ -21,6 +21,7 @@ class AnswerGroupSerializer(Serializer):
     """Answers that mean the same, or all the statements that there is none."""
 
     letter = serializers.CharField()
+    key = serializers.CharField(help_text="Names the group where it is merged; another once its answers change.")
     answers = serializers.ListField(child=serializers.CharField())
     reasons = serializers.ListField(child=serializers.CharField())
     notes = serializers.ListField(child=serializers.CharField())

@@ -33,6 +33,13 @@ class NewRoundSerializer(Serializer):
     check_rate = Number(min_value=0, max_value=actions.MOST_CHECKS_PER_ANSWER, required=False)
     n_practice = serializers.IntegerField(min_value=0, max_value=actions.MOST_PRACTICE, required=False)
     practice_may_be_skipped = serializers.BooleanField(required=False)
+    held = serializers.IntegerField(
+        min_value=0,
+        max_value=actions.MOST_HELD,
+        required=False,
+        allow_null=True,
+        help_text="Units held back for disagreements; one for each question that people can disagree on, if not given.",
+    )
 
     def validate_budget(self, given: int) -> Budget:
         budget = Budget.objects.filter(pool=self.context["pool"], pk=given).first()

@@ -51,9 +51,9 @@ def site(tmp_path: Path) -> Iterator[tuple[CommandLine, str]]:
 @pytest.mark.parametrize("javascript", [True, False], ids=["with JavaScript", "without JavaScript"])
 def test_a_file_of_questions_becomes_a_dataset(site: tuple[CommandLine, str], tmp_path: Path, javascript: bool) -> None:
     shell, address = site
-    answers = _first_rows("pool_answers.jsonl", 24)
+    answers = _first_rows("pool_answers.jsonl", 12)
     pool_file = _write(tmp_path / "questions.jsonl", [{"question": question} for question in answers])
-    calibration = _first_rows("calibration.jsonl", 40)
+    calibration = _first_rows("calibration.jsonl", 20)
     calibration_file = _write(tmp_path / "known.jsonl", [{"question": q, "answer": a} for q, a in calibration.items()])
     complaints: list[str] = []
 
@@ -74,12 +74,12 @@ def test_a_file_of_questions_becomes_a_dataset(site: tuple[CommandLine, str], tm
         mira.goto("/pools/sums/import/")
         mira.get_by_label("File").set_input_files(pool_file)
         mira.get_by_role("button", name="Upload and look").click()
-        mira.get_by_role("button", name="Import 24 questions").click()
+        mira.get_by_role("button", name="Import 12 questions").click()
         mira.goto("/calibration-sets/import/")
         mira.get_by_label("Name of the calibration set").fill("Known sums")
         mira.get_by_label("File").set_input_files(calibration_file)
         mira.get_by_role("button", name="Upload and look").click()
-        mira.get_by_role("button", name="Import 40 questions").click()
+        mira.get_by_role("button", name="Import 20 questions").click()
         mira.goto("/models/new/")
         mira.get_by_label("Name", exact=True).fill("tiny")
         mira.get_by_label("Model", exact=True).fill("assay-tiny")
@@ -92,8 +92,8 @@ def test_a_file_of_questions_becomes_a_dataset(site: tuple[CommandLine, str], tm
         mira.get_by_label("Questions to pick").fill("3")
         mira.get_by_label("Alpha, the miscoverage level").fill("0.3")
         mira.get_by_text("Everything else").click()
-        mira.get_by_label("Full answers per question").fill("6")
-        mira.get_by_label("Probes per question").fill("6")
+        mira.get_by_label("Full answers per question").fill("4")
+        mira.get_by_label("Probes per question").fill("4")
         mira.get_by_role("button", name="Start the run").click()
         run_page = mira.url
         picks = mira.get_by_role("heading", name="Picks")

@@ -22,7 +22,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),  # its client closes no file
 ]
-EXAMPLES = int(os.environ.get("ASSAY_FUZZ_EXAMPLES", "3"))  # of each operation, valid ones and others
+EXAMPLES = int(os.environ.get("ASSAY_FUZZ_EXAMPLES", "2"))  # of each operation, valid ones and others
 
 
 @pytest.fixture

@@ -1,6 +1,5 @@
 """What the demo starts ends with it, however it ends."""
 
-import os
 import signal
 import socket
 import subprocess
@@ -10,13 +9,13 @@ from pathlib import Path
 import psutil
 import pytest
 
+from tests.journeys.command_line import CommandLine
+
 ROOT = Path(__file__).resolve().parents[3]
 SERVE = """
 import threading, django
 django.setup()
-from django.core.management import call_command
 from labeling.demo.serving import free_port, served
-call_command("migrate", verbosity=0)
 port = free_port()
 with served(port, with_worker=True):
     print(port, flush=True)
@@ -26,8 +25,9 @@ with served(port, with_worker=True):
 
 @pytest.mark.parametrize("end", [signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_stops_the_server_and_the_worker_and_frees_the_port(tmp_path, end):
-    environment = {**os.environ, "ASSAY_VAR": str(tmp_path), "DJANGO_SETTINGS_MODULE": "labeling.settings"}
-    environment.pop("DATABASE_URL", None)
+    site = CommandLine(tmp_path)
+    site.migrate()
+    environment = {**site.environment, "DJANGO_SETTINGS_MODULE": "labeling.settings"}
     demo = subprocess.Popen([sys.executable, "-c", SERVE], cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True)
     port = int(demo.stdout.readline())
     started = psutil.Process(demo.pid).children(recursive=True)
