@@ -3,6 +3,7 @@
 from typing import Any
 
 from django import forms
+from django.utils.translation import gettext_lazy as _
 
 from labeling.actions.answers import MOST_ANSWER_CHARACTERS, MOST_NOTE_CHARACTERS
 from labeling.models import Export, UnanswerableReason
@@ -10,17 +11,20 @@ from labeling.models import Export, UnanswerableReason
 # What an answer of each kind looks like, and how to write it. No field asks for a digit pad: those of telephones have
 # no minus, no slash and no backslash.
 WRITTEN = {
-    "number": ("3/4", r"One number, exact where it can be: 3/4, 0.75, 2\sqrt{3}, 10^6. No words."),
-    "expression": ("x^2 + 1", r"In the question's own letters: x^2 + 1, or LaTeX such as \frac{n(n+1)}{2}."),
-    "set": ("{1, 2, 3}", "Every element, in braces. Their order does not matter."),
-    "tuple": ("(1, 2)", "In round brackets. The order matters."),
-    "interval": ("(1, 2]", r"A square bracket where the end belongs to it: (1, 2]. Join with \cup; \infty for no end."),
-    "equation": ("y = 2x + 1", "The whole equation, with both sides."),
-    "choice": ("B", "The letter of the choice, alone."),
-    "percent": ("12.5%", "With the percent sign: 12.5%."),
-    "currency": ("$12.50", "The amount with its currency: $12.50 or 12.50 EUR."),
-    "text": ("", "As few words as say it: only the same words will be accepted."),
-    "": ("3/4", "The final answer alone: 3/4, 0.75, 12 cm, (1, 2] or LaTeX."),
+    "number": ("3/4", _(r"One number, exact where it can be: 3/4, 0.75, 2\sqrt{3}, 10^6. No words.")),
+    "expression": ("x^2 + 1", _(r"In the question's own letters: x^2 + 1, or LaTeX such as \frac{n(n+1)}{2}.")),
+    "set": ("{1, 2, 3}", _("Every element, in braces. Their order does not matter.")),
+    "tuple": ("(1, 2)", _("In round brackets. The order matters.")),
+    "interval": (
+        "(1, 2]",
+        _(r"A square bracket where the end belongs to it: (1, 2]. Join with \cup; \infty for no end."),
+    ),
+    "equation": ("y = 2x + 1", _("The whole equation, with both sides.")),
+    "choice": ("B", _("The letter of the choice, alone.")),
+    "percent": ("12.5%", _("With the percent sign: 12.5%.")),
+    "currency": ("$12.50", _("The amount with its currency: $12.50 or 12.50 EUR.")),
+    "text": ("", _("As few words as say it: only the same words will be accepted.")),
+    "": ("3/4", _("The final answer alone: 3/4, 0.75, 12 cm, (1, 2] or LaTeX.")),
 }
 
 
@@ -32,15 +36,15 @@ class AnswerForm(forms.Form):
 
     use_required_attribute = False  # one form has several buttons, and each wants other fields
 
-    answer = forms.CharField(label="Your answer", max_length=MOST_ANSWER_CHARACTERS, strip=True)
-    unsure = forms.BooleanField(label="I am not sure of this answer", required=False)
+    answer = forms.CharField(label=_("Your answer"), max_length=MOST_ANSWER_CHARACTERS, strip=True)
+    unsure = forms.BooleanField(label=_("I am not sure of this answer"), required=False)
     note = forms.CharField(
-        label="Note for the adjudicator",
+        label=_("Note for the adjudicator"),
         required=False,
         max_length=MOST_NOTE_CHARACTERS,
         widget=forms.Textarea(attrs={"rows": 3}),
     )
-    confirm_unreadable = forms.BooleanField(label="Submit it as it is", required=False)
+    confirm_unreadable = forms.BooleanField(label=_("Submit it as it is"), required=False)
     warned = forms.CharField(required=False, max_length=MOST_ANSWER_CHARACTERS, strip=True, widget=forms.HiddenInput)
     idempotency_key = forms.UUIDField(widget=forms.HiddenInput)
 
@@ -55,11 +59,11 @@ class AnswerForm(forms.Form):
             "spellcheck": "true" if kind == "text" else "false",
             "inputmode": "text",
             "enterkeyhint": "done",
-            "placeholder": f"for example {placeholder}" if placeholder else "",
+            "placeholder": _("for example %(example)s") % {"example": placeholder} if placeholder else "",
             "class": "answer-input",
             "aria-keyshortcuts": "/ i",
         }
-        field.error_messages["required"] = (
+        field.error_messages["required"] = _(
             "Give an answer first. If the question has none, say so under “It cannot be answered”."
         )
 
@@ -68,10 +72,10 @@ class RevisionForm(AnswerForm):
     """Another answer to a question that the person has answered, and why."""
 
     why = forms.CharField(
-        label="Why you change it",
+        label=_("Why you change it"),
         max_length=MOST_NOTE_CHARACTERS,
         widget=forms.TextInput(attrs={"autocomplete": "off"}),
-        error_messages={"required": "Say why you change your answer: both stay on record."},
+        error_messages={"required": _("Say why you change your answer: both stay on record.")},
     )
 
 
@@ -98,12 +102,12 @@ class UnanswerableForm(forms.Form):
     use_required_attribute = False
 
     reason = forms.ChoiceField(
-        label="Why",
-        choices=[("", "Choose a reason"), *UnanswerableReason.choices],
-        error_messages={"required": "Choose why it cannot be answered."},
+        label=_("Why"),
+        choices=[("", _("Choose a reason")), *UnanswerableReason.choices],
+        error_messages={"required": _("Choose why it cannot be answered.")},
     )
     problem = forms.CharField(
-        label="What is wrong with it",
+        label=_("What is wrong with it"),
         required=False,
         max_length=MOST_NOTE_CHARACTERS,
         widget=forms.Textarea(attrs={"rows": 2}),
@@ -117,10 +121,10 @@ class FlagForm(forms.Form):
     use_required_attribute = False
 
     flag_note = forms.CharField(
-        label="What should a manager look at?",
+        label=_("What should a manager look at?"),
         max_length=MOST_NOTE_CHARACTERS,
         widget=forms.Textarea(attrs={"rows": 2}),
-        error_messages={"required": "Say what the manager should look at."},
+        error_messages={"required": _("Say what the manager should look at.")},
     )
     flag_key = forms.UUIDField(widget=forms.HiddenInput)
 
@@ -129,40 +133,40 @@ class DecisionForm(forms.Form):
     """An adjudicator's decision: one of the given answers, another answer, or none."""
 
     decision = forms.CharField(
-        label="Decision", max_length=40, error_messages={"required": "Choose one of the answers first."}
+        label=_("Decision"), max_length=40, error_messages={"required": _("Choose one of the answers first.")}
     )
     answer = forms.CharField(
-        label="Another answer",
+        label=_("Another answer"),
         required=False,
         max_length=MOST_ANSWER_CHARACTERS,
-        widget=forms.TextInput(attrs={"aria-label": "Another answer", "autocomplete": "off"}),
+        widget=forms.TextInput(attrs={"aria-label": _("Another answer"), "autocomplete": "off"}),
     )
     reason = forms.ChoiceField(
-        label="Why",
+        label=_("Why"),
         required=False,
-        choices=[("", "Choose a reason"), *UnanswerableReason.choices],
-        widget=forms.Select(attrs={"aria-label": "Why it cannot be answered"}),
+        choices=[("", _("Choose a reason")), *UnanswerableReason.choices],
+        widget=forms.Select(attrs={"aria-label": _("Why it cannot be answered")}),
     )
     note = forms.CharField(
-        label="Note", required=False, max_length=MOST_NOTE_CHARACTERS, widget=forms.Textarea(attrs={"rows": 3})
+        label=_("Note"), required=False, max_length=MOST_NOTE_CHARACTERS, widget=forms.Textarea(attrs={"rows": 3})
     )
-    confirm_unreadable = forms.BooleanField(label="Decide for it as it is", required=False)
+    confirm_unreadable = forms.BooleanField(label=_("Decide for it as it is"), required=False)
     idempotency_key = forms.UUIDField(widget=forms.HiddenInput)
 
     def clean(self) -> dict[str, Any]:
         data = super().clean() or {}
         if data.get("decision") == "other" and not data.get("answer"):
-            self.add_error("answer", "Write the answer that is right.")
+            self.add_error("answer", _("Write the answer that is right."))
         if data.get("decision") == "unanswerable" and not data.get("reason"):
-            self.add_error("reason", "Choose why it cannot be answered.")
+            self.add_error("reason", _("Choose why it cannot be answered."))
         return data
 
 
 class ExportForm(forms.Form):
     KEEPS = [
-        ("all", "All of them"),
-        ("not_always_right", "Not those that the model always gets right"),
-        ("useful", "Only those it gets right now and then"),
+        ("all", _("All of them")),
+        ("not_always_right", _("Not those that the model always gets right")),
+        ("useful", _("Only those it gets right now and then")),
     ]
-    format = forms.ChoiceField(label="For", choices=Export.Format.choices)
-    keep = forms.ChoiceField(label="Keep", choices=KEEPS, required=False)
+    format = forms.ChoiceField(label=_("For"), choices=Export.Format.choices)
+    keep = forms.ChoiceField(label=_("Keep"), choices=KEEPS, required=False)

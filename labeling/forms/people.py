@@ -4,6 +4,7 @@ from typing import Any, cast
 
 from django import forms
 from django.contrib.auth.forms import AuthenticationForm
+from django.utils.translation import gettext_lazy as _
 
 from labeling.models import Pool, Role, User
 
@@ -12,8 +13,8 @@ class LoginForm(AuthenticationForm):
     """Name and password, with one message whichever of them is wrong."""
 
     error_messages = {
-        "invalid_login": "The name and password do not belong together. Both are case-sensitive.",
-        "inactive": "The name and password do not belong together. Both are case-sensitive.",
+        "invalid_login": _("The name and password do not belong together. Both are case-sensitive."),
+        "inactive": _("The name and password do not belong together. Both are case-sensitive."),
     }
 
 
@@ -21,27 +22,27 @@ class JoinForm(forms.Form):
     """A new account, made with an invitation."""
 
     username = forms.CharField(
-        label="Your name here",
+        label=_("Your name here"),
         max_length=150,
-        help_text="Letters, digits and @ . + - _; managers see it beside your answers.",
+        help_text=_("Letters, digits and @ . + - _; managers see it beside your answers."),
         widget=forms.TextInput(attrs={"autocomplete": "username", "autocapitalize": "none"}),
     )
     password = forms.CharField(
-        label="Password",
+        label=_("Password"),
         strip=False,
         max_length=1000,
-        help_text="At least 8 characters, not a common word and not only digits.",
+        help_text=_("At least 8 characters, not a common word and not only digits."),
         widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
     )
 
 
 class InvitationForm(forms.Form):
-    role = forms.ChoiceField(label="Role", choices=Role.choices, initial=Role.ANNOTATOR)
+    role = forms.ChoiceField(label=_("Role"), choices=Role.choices, initial=Role.ANNOTATOR)
     note = forms.CharField(
-        label="Note",
+        label=_("Note"),
         max_length=200,
         required=False,
-        help_text="For yourself: whom the link is for. They do not see it.",
+        help_text=_("For yourself: whom the link is for. They do not see it."),
     )
 
 

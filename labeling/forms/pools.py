@@ -4,48 +4,49 @@ from typing import Any, cast
 
 from django import forms
 from django.db.models import Q
+from django.utils.translation import gettext_lazy as _
 
 from labeling.models import CalibrationSet, Pool
 
 
 class PoolForm(forms.Form):
-    name = forms.CharField(label="Name", max_length=120)
+    name = forms.CharField(label=_("Name"), max_length=120)
     description = forms.CharField(
-        label="Description",
+        label=_("Description"),
         required=False,
         max_length=10_000,
         widget=forms.Textarea(attrs={"rows": 2}),
-        help_text="What these questions are and where they come from.",
+        help_text=_("What these questions are and where they come from."),
     )
     text_format = forms.ChoiceField(
-        label="The questions are written in",
+        label=_("The questions are written in"),
         choices=Pool.TextFormat.choices,
         initial=Pool.TextFormat.PLAIN,
-        help_text="Maths between dollars is typeset either way. Markdown is right only where the file says so.",
+        help_text=_("Maths between dollars is typeset either way. Markdown is right only where the file says so."),
     )
     percent = forms.ChoiceField(
-        label="28% counts as",
+        label=_("28% counts as"),
         initial="either",
-        choices=[("either", "28 or 0.28"), ("number", "28"), ("fraction", "0.28"), ("sign", "28% only")],
-        help_text="When the other answer has no percent sign.",
+        choices=[("either", _("28 or 0.28")), ("number", "28"), ("fraction", "0.28"), ("sign", _("28% only"))],
+        help_text=_("When the other answer has no percent sign."),
     )
     units = forms.ChoiceField(
-        label="A missing unit",
+        label=_("A missing unit"),
         initial="optional",
-        choices=[("optional", "does not matter"), ("required", "makes an answer different")],
-        help_text="5 against 5 cm. Two different units are always different.",
+        choices=[("optional", _("does not matter")), ("required", _("makes an answer different"))],
+        help_text=_("5 against 5 cm. Two different units are always different."),
     )
     tolerance = forms.CharField(
-        label="Numbers may differ by",
+        label=_("Numbers may differ by"),
         initial="0",
         max_length=40,
-        help_text="Relative, as a decimal: 0 is exact, 0.001 is one part in a thousand.",
+        help_text=_("Relative, as a decimal: 0 is exact, 0.001 is one part in a thousand."),
     )
     case = forms.ChoiceField(
-        label="Upper and lower case",
+        label=_("Upper and lower case"),
         initial="ignore",
-        choices=[("ignore", "are the same"), ("keep", "are different")],
-        help_text="Of answers that are words.",
+        choices=[("ignore", _("are the same")), ("keep", _("are different"))],
+        help_text=_("Of answers that are words."),
     )
 
     def answer_policy(self) -> dict[str, str]:
@@ -54,10 +55,12 @@ class PoolForm(forms.Form):
 
 class GuidelineForm(forms.Form):
     text = forms.CharField(
-        label="What annotators should know",
+        label=_("What annotators should know"),
         widget=forms.Textarea(attrs={"rows": 14}),
         max_length=50_000,
-        help_text="How to write an answer, how far to round, when a question cannot be answered. Maths in $dollars$.",
+        help_text=_(
+            "How to write an answer, how far to round, when a question cannot be answered. Maths in $dollars$."
+        ),
     )
 
 
@@ -65,8 +68,8 @@ class FileForm(forms.Form):
     """A file of questions; the mapping is asked for only where the names in the file do not say it."""
 
     file = forms.FileField(
-        label="File",
-        help_text="JSONL, CSV or Parquet. Nothing changes until you have seen what is in it.",
+        label=_("File"),
+        help_text=_("JSONL, CSV or Parquet. Nothing changes until you have seen what is in it."),
         widget=forms.FileInput(attrs={"accept": ".jsonl,.json,.ndjson,.csv,.tsv,.parquet"}),
     )
 
@@ -75,16 +78,16 @@ class CalibrationFileForm(FileForm):
     """Questions with their answers, for a new calibration set or one that exists."""
 
     name = forms.CharField(
-        label="Name of the calibration set",
+        label=_("Name of the calibration set"),
         max_length=120,
-        help_text="A new name makes a new set; a known name adds to it, and corrects answers under a known id.",
+        help_text=_("A new name makes a new set; a known name adds to it, and corrects answers under a known id."),
     )
     pool = forms.ModelChoiceField(
-        label="For",
+        label=_("For"),
         queryset=Pool.objects.none(),
         required=False,
-        empty_label="Every pool",
-        help_text="A set for every pool can be used by all managers, and changed by you and by staff.",
+        empty_label=_("Every pool"),
+        help_text=_("A set for every pool can be used by all managers, and changed by you and by staff."),
     )
     field_order = ["name", "pool", "file"]
 
@@ -97,11 +100,11 @@ class MappingForm(forms.Form):
     """Which column of a file holds what."""
 
     LABELS = {
-        "question": "Question",
-        "answer": "Answer",
-        "uid": "Id",
-        "choices": "Choices",
-        "kind": "Kind of answer",
+        "question": _("Question"),
+        "answer": _("Answer"),
+        "uid": _("Id"),
+        "choices": _("Choices"),
+        "kind": _("Kind of answer"),
     }
 
     def __init__(self, *args: Any, columns: list[str], need_answer: bool, **kwargs: Any) -> None:
@@ -112,12 +115,14 @@ class MappingForm(forms.Form):
             self.fields[name] = forms.ChoiceField(
                 label=label,
                 required=name in {"question", "answer"},
-                choices=[("", "not in this file"), *((column, column) for column in columns)],
+                choices=[("", _("not in this file")), *((column, column) for column in columns)],
             )
         self.fields["repair"] = forms.BooleanField(
-            label="Repair LaTeX that lost its backslashes",
+            label=_("Repair LaTeX that lost its backslashes"),
             required=False,
-            help_text="JSON needs \\\\frac for \\frac; otherwise part of the command is read as a control character.",
+            help_text=_(
+                "JSON needs \\\\frac for \\frac; otherwise part of the command is read as a control character."
+            ),
         )
 
 
@@ -125,26 +130,26 @@ class VotesForm(forms.Form):
     """Answers or picks that were made on another machine."""
 
     holds = forms.ChoiceField(
-        label="The file holds",
-        choices=[("votes", "Votes, made by assay probe"), ("picks", "Picks, made by assay rank")],
+        label=_("The file holds"),
+        choices=[("votes", _("Votes, made by assay probe")), ("picks", _("Picks, made by assay rank"))],
     )
-    file = forms.FileField(label="File", widget=forms.FileInput(attrs={"accept": ".jsonl"}))
+    file = forms.FileField(label=_("File"), widget=forms.FileInput(attrs={"accept": ".jsonl"}))
     calibration_set = forms.ModelChoiceField(
-        label="The votes belong to",
+        label=_("The votes belong to"),
         queryset=CalibrationSet.objects.none(),
         required=False,
-        empty_label="The questions of this pool",
+        empty_label=_("The questions of this pool"),
     )
     fingerprint = forms.CharField(
-        label="Name of the generation settings",
+        label=_("Name of the generation settings"),
         required=False,
         max_length=64,
-        help_text="Only where the rows do not say under which settings their answers were sampled.",
+        help_text=_("Only where the rows do not say under which settings their answers were sampled."),
     )
     report = forms.FileField(
-        label="Report",
+        label=_("Report"),
         required=False,
-        help_text="The report.json that was written with the picks.",
+        help_text=_("The report.json that was written with the picks."),
         widget=forms.FileInput(attrs={"accept": ".json"}),
     )
 

@@ -3,6 +3,7 @@
 from typing import Any
 
 from django import forms
+from django.utils.translation import gettext_lazy as _
 
 from labeling.actions.answers import MOST_ANSWER_CHARACTERS
 from labeling.forms.answers import AnswerForm
@@ -15,10 +16,10 @@ class PracticeForm(forms.Form):
     use_required_attribute = False
 
     item = forms.IntegerField(widget=forms.HiddenInput)
-    answer = forms.CharField(label="Your answer", required=False, max_length=MOST_ANSWER_CHARACTERS, strip=True)
-    confirm_unreadable = forms.BooleanField(label="Submit it as it is", required=False)
+    answer = forms.CharField(label=_("Your answer"), required=False, max_length=MOST_ANSWER_CHARACTERS, strip=True)
+    confirm_unreadable = forms.BooleanField(label=_("Submit it as it is"), required=False)
     reason = forms.ChoiceField(
-        label="Why", required=False, choices=[("", "Choose a reason"), *UnanswerableReason.choices]
+        label=_("Why"), required=False, choices=[("", _("Choose a reason")), *UnanswerableReason.choices]
     )
     give = forms.ChoiceField(required=False, choices=[(name, name) for name in ("answer", "reason", "skip")])
 
@@ -32,9 +33,9 @@ class PracticeForm(forms.Form):
         data = super().clean() or {}
         give = data.get("give") or "answer"
         if give == "answer" and not data.get("answer"):
-            self.add_error("answer", "Give an answer first.")
+            self.add_error("answer", _("Give an answer first."))
         if give == "reason" and not data.get("reason"):
-            self.add_error("reason", "Choose why it cannot be answered.")
+            self.add_error("reason", _("Choose why it cannot be answered."))
         return data
 
 

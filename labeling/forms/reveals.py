@@ -3,6 +3,7 @@
 from typing import Any
 
 from django import forms
+from django.utils.translation import gettext_lazy as _
 
 from labeling.actions.answers import MOST_ANSWER_CHARACTERS, MOST_NOTE_CHARACTERS
 
@@ -12,7 +13,7 @@ KEEP, ANOTHER = "keep", "another"
 class RevealForm(forms.Form):
     """Keep the answer, take one of those shown (by its position), or write another; a change says why."""
 
-    choice = forms.CharField(max_length=10, error_messages={"required": "Choose what your answer is."})
+    choice = forms.CharField(max_length=10, error_messages={"required": _("Choose what your answer is.")})
     answer = forms.CharField(
         required=False,
         max_length=MOST_ANSWER_CHARACTERS,
@@ -26,13 +27,13 @@ class RevealForm(forms.Form):
         ),
     )
     why = forms.CharField(
-        label="Why you change it",
+        label=_("Why you change it"),
         required=False,
         max_length=MOST_NOTE_CHARACTERS,
         widget=forms.TextInput(attrs={"list": "reasons", "autocomplete": "off"}),
     )
-    unsure = forms.BooleanField(label="I am not sure of the new answer", required=False)
-    confirm_unreadable = forms.BooleanField(label="Submit it as it is", required=False)
+    unsure = forms.BooleanField(label=_("I am not sure of the new answer"), required=False)
+    confirm_unreadable = forms.BooleanField(label=_("Submit it as it is"), required=False)
     idempotency_key = forms.UUIDField(widget=forms.HiddenInput)
 
     def __init__(self, *args: Any, n_shown: int, own: int | None, **kwargs: Any) -> None:
@@ -46,11 +47,11 @@ class RevealForm(forms.Form):
         if choice is None:
             return data
         if choice not in self._choices:
-            self.add_error("choice", "Choose one of the answers that are shown.")
+            self.add_error("choice", _("Choose one of the answers that are shown."))
         if choice == ANOTHER and not data.get("answer"):
-            self.add_error("answer", "Write the answer that is right.")
+            self.add_error("answer", _("Write the answer that is right."))
         if choice not in self._keeping and not data.get("why"):
-            self.add_error("why", "Say in a few words why you change your answer.")
+            self.add_error("why", _("Say in a few words why you change your answer."))
         return data
 
     @property

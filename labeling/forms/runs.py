@@ -5,6 +5,7 @@ from typing import Any, cast
 
 from django import forms
 from django.db.models import Q, QuerySet
+from django.utils.translation import gettext_lazy as _
 
 from labeling.actions.budgets import MOST_UNITS
 from labeling.actions.checks import parts_of
@@ -16,151 +17,158 @@ from labeling.models import Budget, CalibrationSet, PolicyModel, Pool, Round, Se
 
 
 class PolicyModelForm(forms.Form):
-    name = forms.CharField(label="Name", max_length=120, help_text="As you will choose it for a run.")
+    name = forms.CharField(label=_("Name"), max_length=120, help_text=_("As you will choose it for a run."))
     engine = forms.ChoiceField(
-        label="Where it runs", choices=[choice for choice in PolicyModel.EngineKind.choices if choice[0] != "scripted"]
+        label=_("Where it runs"),
+        choices=[choice for choice in PolicyModel.EngineKind.choices if choice[0] != "scripted"],
     )
     model = forms.CharField(
-        label="Model",
+        label=_("Model"),
         max_length=300,
-        help_text="A hub name or a path, as the engine knows it. assay-tiny is for the demo only.",
+        help_text=_("A hub name or a path, as the engine knows it. assay-tiny is for the demo only."),
     )
     base_url = forms.URLField(
-        label="Address of the server",
+        label=_("Address of the server"),
         required=False,
         assume_scheme="http",
         widget=forms.TextInput(attrs={"inputmode": "url"}),
-        help_text="For a server only; usually ends in /v1.",
+        help_text=_("For a server only; usually ends in /v1."),
     )
     api_key_env = forms.CharField(
-        label="Variable with the key",
+        label=_("Variable with the key"),
         required=False,
         max_length=100,
-        help_text="An environment variable of the worker, such as OPENAI_API_KEY. Never the key itself.",
+        help_text=_("An environment variable of the worker, such as OPENAI_API_KEY. Never the key itself."),
     )
     temperature = forms.FloatField(
-        label="Temperature",
+        label=_("Temperature"),
         required=False,
         min_value=0,
         max_value=5,
-        help_text="Empty: as the model's authors recommend, else 0.6.",
+        help_text=_("Empty: as the model's authors recommend, else 0.6."),
     )
     top_p = forms.FloatField(
-        label="Top-p", required=False, min_value=0, max_value=1, help_text="Empty: as recommended, else 1."
+        label=_("Top-p"), required=False, min_value=0, max_value=1, help_text=_("Empty: as recommended, else 1.")
     )
-    max_tokens = forms.IntegerField(label="Longest answer, in tokens", initial=2048, min_value=1, max_value=MOST_TOKENS)
+    max_tokens = forms.IntegerField(
+        label=_("Longest answer, in tokens"), initial=2048, min_value=1, max_value=MOST_TOKENS
+    )
     probe_max_tokens = forms.IntegerField(
-        label="Longest forced answer, in tokens",
+        label=_("Longest forced answer, in tokens"),
         initial=64,
         min_value=1,
         max_value=MOST_TOKENS,
-        help_text="A probe cuts a chain of thought and asks for the answer at once.",
+        help_text=_("A probe cuts a chain of thought and asks for the answer at once."),
     )
     check = forms.BooleanField(
-        label="Try to reach the model now",
+        label=_("Try to reach the model now"),
         required=False,
         initial=True,
-        help_text="Loads a local model or asks the server; it may take a minute.",
+        help_text=_("Loads a local model or asks the server; it may take a minute."),
     )
 
 
 class RunChoiceField(forms.ModelChoiceField):
     def label_from_instance(self, obj: Any) -> str:
-        return f"Run {obj.pk}, {obj.n_picks} picked"
+        return _("Run %(run)s, %(n)s picked") % {"run": obj.pk, "n": obj.n_picks}
 
 
 class RunForm(forms.Form):
     """A selection run: sane defaults in front, everything else folded away."""
 
-    answers_from = forms.ChoiceField(label="Answers come from")
+    answers_from = forms.ChoiceField(label=_("Answers come from"))
     calibration_set = forms.ModelChoiceField(
-        label="Calibration set",
+        label=_("Calibration set"),
         required=False,
         queryset=CalibrationSet.objects.none(),
-        empty_label="None: only what the strategy needs is asked",
-        help_text="Questions with known answers, like the pool's. They set the threshold and are never exported.",
+        empty_label=_("None: only what the strategy needs is asked"),
+        help_text=_("Questions with known answers, like the pool's. They set the threshold and are never exported."),
     )
     budget = forms.IntegerField(
-        label="Questions to pick",
+        label=_("Questions to pick"),
         initial=8,
         min_value=1,
         max_value=MOST_QUESTIONS,
-        help_text="A handful is enough for GRPO; each is answered by people.",
+        help_text=_("A handful is enough for GRPO; each is answered by people."),
     )
     alpha = forms.CharField(
-        label="Alpha, the miscoverage level",
+        label=_("Alpha, the miscoverage level"),
         initial="0.1",
         max_length=40,
-        help_text="A share 1 − alpha of prediction sets holds the true answer. 0.1 is usual; a weak model needs more.",
+        help_text=_(
+            "A share 1 − alpha of prediction sets holds the true answer. 0.1 is usual; a weak model needs more."
+        ),
     )
     question_limit = forms.IntegerField(
-        label="Look at only so many questions",
+        label=_("Look at only so many questions"),
         required=False,
         min_value=1,
         max_value=MOST_QUESTIONS,
-        help_text="For a first try. Empty: the whole pool.",
+        help_text=_("For a first try. Empty: the whole pool."),
     )
-    n_outcomes = forms.IntegerField(label="Full answers per question", initial=20, min_value=0, max_value=MOST_ANSWERS)
+    n_outcomes = forms.IntegerField(
+        label=_("Full answers per question"), initial=20, min_value=0, max_value=MOST_ANSWERS
+    )
     n_probes = forms.IntegerField(
-        label="Probes per question",
+        label=_("Probes per question"),
         initial=20,
         min_value=0,
         max_value=MOST_ANSWERS,
-        help_text="One chain of thought is cut at this many places and an answer is forced at each.",
+        help_text=_("One chain of thought is cut at this many places and an answer is forced at each."),
     )
     continues = RunChoiceField(
-        label="Go on from",
+        label=_("Go on from"),
         required=False,
         queryset=SelectionRun.objects.none(),
-        empty_label="None: a first round",
-        help_text="Its picks count as labeled: they are not picked again, and the set they form is continued.",
+        empty_label=_("None: a first round"),
+        help_text=_("Its picks count as labeled: they are not picked again, and the set they form is continued."),
     )
     control_share = forms.CharField(
-        label="Share of random controls",
+        label=_("Share of random controls"),
         required=False,
         initial="0",
         max_length=40,
-        help_text="From 0 to 1, rounded up: drawn uniformly, so that their labels speak for the pool.",
+        help_text=_("From 0 to 1, rounded up: drawn uniformly, so that their labels speak for the pool."),
     )
     per_cluster = forms.IntegerField(
-        label="Picks from each cluster",
+        label=_("Picks from each cluster"),
         required=False,
         min_value=1,
         max_value=MOST_QUESTIONS,
-        help_text="Empty: as the strategy has it. More than one makes fewer clusters.",
+        help_text=_("Empty: as the strategy has it. More than one makes fewer clusters."),
     )
-    strategy = forms.ChoiceField(label="Strategy", widget=forms.RadioSelect)
+    strategy = forms.ChoiceField(label=_("Strategy"), widget=forms.RadioSelect)
     preset = forms.ChoiceField(
-        label="Rules",
-        help_text="recommended groups equivalent answers; paper and reference follow the authors to the letter.",
+        label=_("Rules"),
+        help_text=_("recommended groups equivalent answers; paper and reference follow the authors to the letter."),
     )
-    lam = forms.FloatField(label="Lambda, the weight of entropy", initial=0.02, min_value=0)
+    lam = forms.FloatField(label=_("Lambda, the weight of entropy"), initial=0.02, min_value=0)
     n_clusters = forms.IntegerField(
-        label="Clusters",
+        label=_("Clusters"),
         required=False,
         min_value=1,
         max_value=MOST_QUESTIONS,
-        help_text="Empty: one for each pick.",
+        help_text=_("Empty: one for each pick."),
     )
     min_readable = forms.FloatField(
-        label="Share of answers that must be readable",
+        label=_("Share of answers that must be readable"),
         required=False,
         min_value=0,
         max_value=1,
-        help_text="Below it a question is not picked. Empty: as the rules say.",
+        help_text=_("Below it a question is not picked. Empty: as the rules say."),
     )
     embedder = forms.CharField(
-        label="Embedding model",
+        label=_("Embedding model"),
         required=False,
         max_length=300,
-        help_text="Finds questions that are alike. Empty where clusters are given in the file.",
+        help_text=_("Finds questions that are alike. Empty where clusters are given in the file."),
     )
     seed = forms.IntegerField(
-        label="Seed",
+        label=_("Seed"),
         initial=0,
         min_value=0,
         max_value=MOST_SEED,
-        help_text="The same seed and data pick the same questions.",
+        help_text=_("The same seed and data pick the same questions."),
     )
 
     FRONT = ("answers_from", "calibration_set", "budget", "alpha", "question_limit", "continues")
@@ -211,12 +219,12 @@ class RunForm(forms.Form):
 
 
 class BudgetForm(forms.Form):
-    name = forms.CharField(label="Name", max_length=120, help_text="For what or from whom the money is.")
+    name = forms.CharField(label=_("Name"), max_length=120, help_text=_("For what or from whom the money is."))
     units = forms.IntegerField(
-        label="Human answers",
+        label=_("Human answers"),
         min_value=1,
         max_value=MOST_UNITS,
-        help_text="One unit is one answer by one person. A disagreement costs one more, for its adjudication.",
+        help_text=_("One unit is one answer by one person. A disagreement costs one more, for its adjudication."),
     )
 
 
@@ -228,60 +236,68 @@ class UnitsForm(forms.Form):
 
 
 class RoundForm(forms.Form):
-    budget = forms.ModelChoiceField(label="Budget", queryset=Budget.objects.none(), empty_label=None)
+    budget = forms.ModelChoiceField(label=_("Budget"), queryset=Budget.objects.none(), empty_label=None)
     overlap = forms.IntegerField(
-        label="Answers per question",
+        label=_("Answers per question"),
         initial=2,
         min_value=1,
         max_value=MOST_OVERLAP,
-        help_text="With two, mistakes show as disagreements. One wrong label of 8 is an eighth of the dataset.",
+        help_text=_("With two, mistakes show as disagreements. One wrong label of 8 is an eighth of the dataset."),
     )
     held = forms.IntegerField(
-        label="Units held back",
+        label=_("Units held back"),
         required=False,
         min_value=0,
         max_value=MOST_HELD,
-        help_text="For disagreements and for questions that replace unanswerable ones; given back when the round "
-        "closes. Empty: one for each question, so that no disagreement waits for money, or as many as there are.",
+        help_text=_(
+            "For disagreements and for questions that replace unanswerable ones; given back when the round "
+            "closes. Empty: one for each question, so that no disagreement waits for money, or as many as there are."
+        ),
     )
     blindness = forms.ChoiceField(
-        label="The model’s answers are shown",
+        label=_("The model’s answers are shown"),
         choices=Round.Blindness.choices,
         initial=Round.Blindness.REVEAL_AFTER,
-        help_text="Afterwards finds slips, and what was said first stays on record. From the start, people follow the "
-        "model; every exported row then says so.",
+        help_text=_(
+            "Afterwards finds slips, and what was said first stays on record. From the start, people follow the "
+            "model; every exported row then says so."
+        ),
     )
     control_share = forms.FloatField(
-        label="Share that stays blind as a control",
+        label=_("Share that stays blind as a control"),
         initial=0.1,
         min_value=0,
         max_value=1,
-        help_text="From 0 to 1. On these questions nothing is shown afterwards either.",
+        help_text=_("From 0 to 1. On these questions nothing is shown afterwards either."),
     )
 
     calibration_set = forms.ModelChoiceField(
-        label="Checks and practice come from",
+        label=_("Checks and practice come from"),
         queryset=CalibrationSet.objects.none(),
         required=False,
-        empty_label="No calibration set",
-        help_text="Questions with known answers. A part of it is kept for practice, the others are for checks.",
+        empty_label=_("No calibration set"),
+        help_text=_("Questions with known answers. A part of it is kept for practice, the others are for checks."),
     )
     check_rate = forms.FloatField(
-        label="Checks for each answer",
+        label=_("Checks for each answer"),
         required=False,
         min_value=0,
         max_value=MOST_CHECKS_PER_ANSWER,
-        help_text="0.1 is one question with a known answer, unmarked, for every ten answers; 0 is none. Checks have "
-        "units of their own and show how often each person is right.",
+        help_text=_(
+            "0.1 is one question with a known answer, unmarked, for every ten answers; 0 is none. Checks have "
+            "units of their own and show how often each person is right."
+        ),
     )
     n_practice = forms.IntegerField(
-        label="Practice questions",
+        label=_("Practice questions"),
         required=False,
         min_value=0,
         max_value=MOST_PRACTICE,
-        help_text="Before a person’s first question, each followed by the right answer. 0 is none; they cost nothing.",
+        help_text=_(
+            "Before a person’s first question, each followed by the right answer. 0 is none; they cost nothing."
+        ),
     )
-    practice_may_be_skipped = forms.BooleanField(label="Practice may be skipped", required=False)
+    practice_may_be_skipped = forms.BooleanField(label=_("Practice may be skipped"), required=False)
 
     def __init__(self, *args: Any, run: SelectionRun, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -304,4 +320,4 @@ class RoundForm(forms.Form):
 
 
 class RoundStatusForm(forms.Form):
-    to = forms.ChoiceField(choices=[("pause", "Pause"), ("resume", "Resume"), ("close", "Close")])
+    to = forms.ChoiceField(choices=[("pause", _("Pause")), ("resume", _("Resume")), ("close", _("Close"))])

@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 from django.conf import settings
 from django.db import models
 from django.db.models import Exists, OuterRef, Q, UniqueConstraint
+from django.utils.translation import gettext_lazy as _
 
 from labeling.models.records import AppendOnly, AppendOnlyQuerySet
 from labeling.models.rounds import Round, Slot
@@ -14,13 +15,13 @@ from labeling.models.rounds import Round, Slot
 class UnanswerableReason(models.TextChoices):
     """Why a question has no single verifiable answer."""
 
-    ILL_POSED = "ill_posed", "Ill-posed"
-    SEVERAL_ANSWERS = "several_answers", "Several valid answers"
-    MISSING_DATA = "missing_data", "A figure or data is missing"
-    OUTSIDE_DATA = "outside_data", "Needs outside or dated data"
-    NOT_VERIFIABLE = "not_verifiable", "Not verifiable (proof, essay)"
-    DUPLICATE = "duplicate", "Duplicate"
-    BROKEN_TEXT = "broken_text", "Broken text"
+    ILL_POSED = "ill_posed", _("Ill-posed")
+    SEVERAL_ANSWERS = "several_answers", _("Several valid answers")
+    MISSING_DATA = "missing_data", _("A figure or data is missing")
+    OUTSIDE_DATA = "outside_data", _("Needs outside or dated data")
+    NOT_VERIFIABLE = "not_verifiable", _("Not verifiable (proof, essay)")
+    DUPLICATE = "duplicate", _("Duplicate")
+    BROKEN_TEXT = "broken_text", _("Broken text")
 
 
 class AnnotationQuerySet(AppendOnlyQuerySet):
@@ -45,26 +46,26 @@ class Annotation(AppendOnly):
     """One person's word on one slot. Never edited; a revision is a new row with the next version."""
 
     class Origin(models.TextChoices):
-        FIRST = "first", "First answer"
-        REVISION = "revision", "Revised"
-        AFTER_REVEAL = "after_reveal", "Revised after seeing model answers"
+        FIRST = "first", _("First answer")
+        REVISION = "revision", _("Revised")
+        AFTER_REVEAL = "after_reveal", _("Revised after seeing model answers")
 
     slot = models.ForeignKey(Slot, models.PROTECT, related_name="annotations")
     annotator = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="annotations")
     idempotency_key = models.UUIDField(default=uuid.uuid4)
     answer = models.TextField(blank=True)
     answer_kind = models.CharField(max_length=20, blank=True)
-    read_as = models.TextField(blank=True, help_text="What a trainer's grader reads.")
+    read_as = models.TextField(blank=True, help_text=_("What a trainer's grader reads."))
     unanswerable_reason = models.CharField(max_length=30, choices=UnanswerableReason.choices, blank=True)
     confident = models.BooleanField(default=True)
     note = models.TextField(blank=True)
     seconds_spent = models.FloatField(null=True, blank=True)
     surplus = models.BooleanField(
-        default=False, help_text="Came after the slot had gone to somebody else: kept, not counted."
+        default=False, help_text=_("Came after the slot had gone to somebody else: kept, not counted.")
     )
     version = models.PositiveIntegerField(default=1)
     origin = models.CharField(max_length=20, choices=Origin.choices, default=Origin.FIRST)
-    why = models.TextField(blank=True, help_text="Why it was revised.")
+    why = models.TextField(blank=True, help_text=_("Why it was revised."))
     created_at = models.DateTimeField(auto_now_add=True)
 
     objects: ClassVar[Any] = AnnotationQuerySet.as_manager()
@@ -114,11 +115,11 @@ class GoldAnswer(models.Model):
     """The answer a question trains with: the adjudicator's, else the first annotation's canonical form."""
 
     class Source(models.TextChoices):
-        SINGLE = "single", "One annotation"
-        AGREEMENT = "agreement", "Annotators agree"
-        MERGED = "merged", "Merged by a person"
-        MAJORITY = "majority", "Most annotators agree"
-        ADJUDICATION = "adjudication", "Adjudicated"
+        SINGLE = "single", _("One annotation")
+        AGREEMENT = "agreement", _("Annotators agree")
+        MERGED = "merged", _("Merged by a person")
+        MAJORITY = "majority", _("Most annotators agree")
+        ADJUDICATION = "adjudication", _("Adjudicated")
 
     question = models.OneToOneField("labeling.Question", models.PROTECT, related_name="gold_answer")
     round = models.ForeignKey(Round, models.PROTECT, related_name="gold_answers")

@@ -6,6 +6,7 @@ from typing import ClassVar
 from django.conf import settings
 from django.db import models
 from django.db.models import Q, UniqueConstraint
+from django.utils.translation import gettext_lazy as _
 
 from labeling.models.records import AppendOnly
 
@@ -15,7 +16,7 @@ class Flag(AppendOnly):
 
     slot = models.ForeignKey("labeling.Slot", models.PROTECT, related_name="flags")
     by = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="flags")
-    note = models.TextField(help_text="What the manager should look at.")
+    note = models.TextField(help_text=_("What the manager should look at."))
     idempotency_key = models.UUIDField(default=uuid.uuid4)
     created_at = models.DateTimeField(auto_now_add=True)
 

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from django.conf import settings
 from django.db import models
 from django.db.models import Exists, OuterRef, Q, UniqueConstraint
+from django.utils.translation import gettext_lazy as _
 
 if TYPE_CHECKING:
     from labeling.models.rounds import Round
@@ -23,8 +24,8 @@ class Budget(models.Model):
     """
 
     class Purpose(models.TextChoices):
-        LABELS = "labels", "Labels"
-        CHECKS = "checks", "Calibration checks"
+        LABELS = "labels", _("Labels")
+        CHECKS = "checks", _("Calibration checks")
 
     purpose = models.CharField(max_length=20, choices=Purpose.choices, default=Purpose.LABELS)
     pool = models.ForeignKey("labeling.Pool", models.CASCADE, related_name="budgets")
@@ -82,7 +83,7 @@ class BudgetUnit(models.Model):
         null=True,
         blank=True,
         db_index=False,
-        help_text="The open round that holds it back for disagreements, so that no other work takes it.",
+        help_text=_("The open round that holds it back for disagreements, so that no other work takes it."),
     )
 
     objects = BudgetUnitQuerySet.as_manager()

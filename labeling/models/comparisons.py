@@ -2,6 +2,8 @@
 
 from django.db import models
 from django.db.models import CheckConstraint, Q
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from labeling.models.work import Work, lease_constraints
 
@@ -10,9 +12,9 @@ class Comparison(Work):
     """Several strategies on the questions of one finished run, from the answers that the run had."""
 
     run = models.ForeignKey("labeling.SelectionRun", models.CASCADE, related_name="comparisons")
-    strategies = models.JSONField(help_text="Keys of strategies.")
+    strategies = models.JSONField(help_text=_("Keys of strategies."))
     budget = models.PositiveIntegerField()
-    n_bootstrap = models.PositiveIntegerField(help_text="Resamplings of answers and of the calibration set.")
+    n_bootstrap = models.PositiveIntegerField(help_text=_("Resamplings of answers and of the calibration set."))
     result = models.JSONField(null=True, blank=True)
 
     class Meta(Work.Meta):
@@ -26,4 +28,4 @@ class Comparison(Work):
         ]
 
     def __str__(self) -> str:
-        return f"Comparison {self.pk}"
+        return gettext("Comparison %(comparison)s") % {"comparison": self.pk}

@@ -2,13 +2,14 @@
 
 from django.conf import settings
 from django.db import models
+from django.utils.translation import gettext_lazy as _
 
 
 class DatasetSnapshot(models.Model):
     """The gold answers of a pool at one moment, frozen."""
 
     pool = models.ForeignKey("labeling.Pool", models.PROTECT, related_name="snapshots")
-    rows = models.JSONField(help_text="Canonical rows, sorted by uid.")
+    rows = models.JSONField(help_text=_("Canonical rows, sorted by uid."))
     n_rows = models.PositiveIntegerField()
     sha256 = models.CharField(max_length=64)
     grader_version = models.CharField(max_length=60)
@@ -31,9 +32,9 @@ class Export(models.Model):
     snapshot = models.ForeignKey(DatasetSnapshot, models.PROTECT, related_name="exports")
     format = models.CharField(max_length=20, choices=Format.choices)
     directory = models.CharField(max_length=500)
-    files = models.JSONField(help_text="Name, bytes and SHA-256 of each file.")
-    filter = models.JSONField(default=dict, blank=True, help_text="What was left out for its variance, and why.")
-    sha256 = models.CharField(max_length=64, help_text="Of the manifest.")
+    files = models.JSONField(help_text=_("Name, bytes and SHA-256 of each file."))
+    filter = models.JSONField(default=dict, blank=True, help_text=_("What was left out for its variance, and why."))
+    sha256 = models.CharField(max_length=64, help_text=_("Of the manifest."))
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="+", null=True)
     created_at = models.DateTimeField(auto_now_add=True)
 

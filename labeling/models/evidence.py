@@ -5,6 +5,7 @@ import zlib
 from django.conf import settings
 from django.db import models
 from django.db.models import UniqueConstraint
+from django.utils.translation import gettext_lazy as _
 
 
 class CompressedTextField(models.BinaryField):
@@ -21,23 +22,23 @@ class PolicyModel(models.Model):
     """A model that will be trained, and how it is reached and sampled."""
 
     class EngineKind(models.TextChoices):
-        TRANSFORMERS = "transformers", "Transformers, on this machine"
-        OPENAI = "openai", "OpenAI-compatible server, such as vLLM"
-        SCRIPTED = "scripted", "Scripted answers (tests only)"
+        TRANSFORMERS = "transformers", _("Transformers, on this machine")
+        OPENAI = "openai", _("OpenAI-compatible server, such as vLLM")
+        SCRIPTED = "scripted", _("Scripted answers (tests only)")
 
     name = models.CharField(max_length=120, unique=True)
     engine = models.CharField(max_length=20, choices=EngineKind.choices)
-    model = models.CharField(max_length=300, help_text="Hub name, path, or assay-tiny (demo only).")
+    model = models.CharField(max_length=300, help_text=_("Hub name, path, or assay-tiny (demo only)."))
     base_url = models.CharField(max_length=300, blank=True)
-    api_key_env = models.CharField(max_length=100, blank=True, help_text="Name of the variable that holds the key.")
+    api_key_env = models.CharField(max_length=100, blank=True, help_text=_("Name of the variable that holds the key."))
     temperature = models.FloatField(
-        null=True, blank=True, help_text="Empty: as the model's authors recommend, else 0.6."
+        null=True, blank=True, help_text=_("Empty: as the model's authors recommend, else 0.6.")
     )
-    top_p = models.FloatField(null=True, blank=True, help_text="Empty: as the model's authors recommend, else 1.")
+    top_p = models.FloatField(null=True, blank=True, help_text=_("Empty: as the model's authors recommend, else 1."))
     max_tokens = models.PositiveIntegerField(default=2048)
     probe_max_tokens = models.PositiveIntegerField(default=64)
     options = models.JSONField(
-        default=dict, blank=True, help_text="Engine options, such as batch_size, dtype, tokenizer."
+        default=dict, blank=True, help_text=_("Engine options, such as batch_size, dtype, tokenizer.")
     )
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="+", null=True)
     created_at = models.DateTimeField(auto_now_add=True)
@@ -59,7 +60,7 @@ class GenerationSettings(models.Model):
     """What a generation fingerprint stands for, so that people can be told in what two of them differ."""
 
     fingerprint = models.CharField(max_length=64, primary_key=True)
-    parts = models.JSONField(help_text="Weights, template, temperature and so on, by name.")
+    parts = models.JSONField(help_text=_("Weights, template, temperature and so on, by name."))
     created_at = models.DateTimeField(auto_now_add=True)
 
 
@@ -69,9 +70,9 @@ class StoredCompletion(models.Model):
     question_fingerprint = models.CharField(max_length=64)
     generation_fingerprint = models.CharField(max_length=64)
     kind = models.CharField(max_length=20)  # outcome, trajectory, probe
-    index = models.PositiveIntegerField(help_text="Outcome number, or trajectory tokens kept by a probe.")
+    index = models.PositiveIntegerField(help_text=_("Outcome number, or trajectory tokens kept by a probe."))
     text = CompressedTextField()
-    token_ids = CompressedTextField(null=True, help_text="JSON list, of trajectories only.")
+    token_ids = CompressedTextField(null=True, help_text=_("JSON list, of trajectories only."))
     n_tokens = models.PositiveIntegerField()
     n_prompt_tokens = models.PositiveIntegerField()
     finish_reason = models.CharField(max_length=20)
@@ -92,7 +93,7 @@ class RecordedVotes(models.Model):
     question_fingerprint = models.CharField(max_length=64)
     question_uid = models.CharField(max_length=200)
     generation_fingerprint = models.CharField(max_length=64)
-    votes = models.JSONField(help_text="One line of a votes file.")
+    votes = models.JSONField(help_text=_("One line of a votes file."))
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
@@ -146,4 +147,4 @@ class RolloutScores(models.Model):
     """
 
     key = models.CharField(max_length=64, primary_key=True)
-    rewards = models.JSONField(help_text="1.0 or 0.0 for each answer, in order.")
+    rewards = models.JSONField(help_text=_("1.0 or 0.0 for each answer, in order."))

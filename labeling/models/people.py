@@ -8,6 +8,8 @@ from django.conf import settings
 from django.contrib.auth.models import AbstractUser
 from django.db import models
 from django.db.models import Q, UniqueConstraint
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 
 class User(AbstractUser):
@@ -17,9 +19,9 @@ class User(AbstractUser):
 class Role(models.TextChoices):
     """What a person is in a pool; one person may be several."""
 
-    MANAGER = "manager", "Manager"
-    ANNOTATOR = "annotator", "Annotator"
-    ADJUDICATOR = "adjudicator", "Adjudicator"
+    MANAGER = "manager", _("Manager")
+    ANNOTATOR = "annotator", _("Annotator")
+    ADJUDICATOR = "adjudicator", _("Adjudicator")
 
 
 class MembershipQuerySet(models.QuerySet["Membership"]):
@@ -43,7 +45,7 @@ class Membership(models.Model):
         constraints = [UniqueConstraint(fields=["pool", "user", "role"], name="membership_one_per_role")]
 
     def __str__(self) -> str:
-        return f"{self.user} is {self.role} of {self.pool}"
+        return gettext("%(user)s is %(role)s of %(pool)s") % {"user": self.user, "role": self.role, "pool": self.pool}
 
 
 class InvitationQuerySet(models.QuerySet["Invitation"]):

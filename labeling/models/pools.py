@@ -3,6 +3,7 @@
 from django.conf import settings
 from django.db import models
 from django.db.models import UniqueConstraint
+from django.utils.translation import gettext_lazy as _
 
 
 class PoolQuerySet(models.QuerySet["Pool"]):
@@ -19,14 +20,16 @@ class Pool(models.Model):
     """Questions that belong together: same source, same policy for answers, same people."""
 
     class TextFormat(models.TextChoices):
-        PLAIN = "plain", "Plain text with $maths$"
-        MARKDOWN = "markdown", "Markdown with $maths$"
+        PLAIN = "plain", _("Plain text with $maths$")
+        MARKDOWN = "markdown", _("Markdown with $maths$")
 
     name = models.CharField(max_length=120, unique=True)
     slug = models.SlugField(max_length=120, unique=True)
     description = models.TextField(blank=True)
     text_format = models.CharField(max_length=20, choices=TextFormat.choices, default=TextFormat.PLAIN)
-    answer_policy = models.JSONField(default=dict, blank=True, help_text="How answers are compared; {} is the default.")
+    answer_policy = models.JSONField(
+        default=dict, blank=True, help_text=_("How answers are compared; {} is the default.")
+    )
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="+", null=True)
     created_at = models.DateTimeField(auto_now_add=True)
 

@@ -5,6 +5,7 @@ from typing import ClassVar
 from django.conf import settings
 from django.db import models
 from django.db.models import F, Q, UniqueConstraint
+from django.utils.translation import gettext_lazy as _
 
 from labeling.models.annotations import UnanswerableReason
 from labeling.models.records import AppendOnly
@@ -14,7 +15,7 @@ class CheckGrade(AppendOnly):
     """Whether an annotation of a calibration check meets the known answer, as that was when it was graded."""
 
     annotation = models.ForeignKey("labeling.Annotation", models.PROTECT, related_name="grades")
-    against = models.TextField(help_text="The known answer it was compared with.")
+    against = models.TextField(help_text=_("The known answer it was compared with."))
     is_right = models.BooleanField()
     created_at = models.DateTimeField(auto_now_add=True)
 
@@ -30,8 +31,8 @@ class PracticeAnswer(AppendOnly):
     annotator = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="practice_answers")
     answer = models.TextField(blank=True)
     unanswerable_reason = models.CharField(max_length=30, choices=UnanswerableReason.choices, blank=True)
-    read_as = models.TextField(blank=True, help_text="What a trainer's grader reads.")
-    against = models.TextField(help_text="The right answer as it was shown.")
+    read_as = models.TextField(blank=True, help_text=_("What a trainer's grader reads."))
+    against = models.TextField(help_text=_("The right answer as it was shown."))
     is_right = models.BooleanField(default=False)
     is_skipped = models.BooleanField(default=False)
     created_at = models.DateTimeField(auto_now_add=True)
@@ -57,8 +58,8 @@ class MeaningVerdict(AppendOnly):
     question = models.ForeignKey("labeling.Question", models.PROTECT, related_name="meaning_verdicts")
     round = models.ForeignKey("labeling.Round", models.PROTECT, related_name="meaning_verdicts")
     answer_kind = models.CharField(max_length=20, blank=True)
-    left = models.TextField(help_text="The form of one answer; left < right.")
-    right = models.TextField(help_text="The form of the other.")
+    left = models.TextField(help_text=_("The form of one answer; left < right."))
+    right = models.TextField(help_text=_("The form of the other."))
     same = models.BooleanField()
     by = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="+", null=True)
     created_at = models.DateTimeField(auto_now_add=True)

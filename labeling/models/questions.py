@@ -5,21 +5,22 @@ import uuid
 from django.conf import settings
 from django.db import models
 from django.db.models import Exists, OuterRef, Q, UniqueConstraint
+from django.utils.translation import gettext_lazy as _
 
 
 class AnswerKind(models.TextChoices):
     """What an answer is, which decides how answers are compared. Empty: read off the answer itself."""
 
-    NUMBER = "number", "Number"
-    EXPRESSION = "expression", "Expression"
-    SET = "set", "Set"
-    TUPLE = "tuple", "Tuple"
-    INTERVAL = "interval", "Interval"
-    EQUATION = "equation", "Equation"
-    CHOICE = "choice", "Choice"
-    PERCENT = "percent", "Percent"
-    CURRENCY = "currency", "Currency"
-    TEXT = "text", "Text"
+    NUMBER = "number", _("Number")
+    EXPRESSION = "expression", _("Expression")
+    SET = "set", _("Set")
+    TUPLE = "tuple", _("Tuple")
+    INTERVAL = "interval", _("Interval")
+    EQUATION = "equation", _("Equation")
+    CHOICE = "choice", _("Choice")
+    PERCENT = "percent", _("Percent")
+    CURRENCY = "currency", _("Currency")
+    TEXT = "text", _("Text")
 
 
 class CalibrationSet(models.Model):
@@ -32,7 +33,7 @@ class CalibrationSet(models.Model):
         related_name="calibration_sets",
         null=True,
         blank=True,
-        help_text="Empty: any pool may use it.",
+        help_text=_("Empty: any pool may use it."),
     )
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="+", null=True)
     created_at = models.DateTimeField(auto_now_add=True)
@@ -48,22 +49,24 @@ class ImportBatch(models.Model):
     """One file brought in: previewed, then committed or discarded."""
 
     class Status(models.TextChoices):
-        PREVIEWED = "previewed", "Previewed"
-        COMMITTED = "committed", "Committed"
-        DISCARDED = "discarded", "Discarded"
+        PREVIEWED = "previewed", _("Previewed")
+        COMMITTED = "committed", _("Committed")
+        DISCARDED = "discarded", _("Discarded")
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     pool = models.ForeignKey("labeling.Pool", models.CASCADE, related_name="imports", null=True)
     calibration_set = models.ForeignKey(CalibrationSet, models.CASCADE, related_name="imports", null=True)
-    new_set = models.CharField(max_length=120, blank=True, help_text="Name of the calibration set that a commit makes.")
+    new_set = models.CharField(
+        max_length=120, blank=True, help_text=_("Name of the calibration set that a commit makes.")
+    )
     new_set_pool = models.ForeignKey("labeling.Pool", models.CASCADE, related_name="+", null=True)
     filename = models.CharField(max_length=255)
-    stored_as = models.CharField(max_length=255, blank=True, help_text="Path below the media root while previewed.")
+    stored_as = models.CharField(max_length=255, blank=True, help_text=_("Path below the media root while previewed."))
     sha256 = models.CharField(max_length=64)
     mapping = models.JSONField(default=dict, blank=True)
     status = models.CharField(max_length=20, choices=Status.choices, default=Status.PREVIEWED)
     counts = models.JSONField(default=dict)
-    rejected = models.JSONField(default=list, help_text="Line, code, message and found text of each rejected row.")
+    rejected = models.JSONField(default=list, help_text=_("Line, code, message and found text of each rejected row."))
     sample = models.JSONField(default=list)
     warnings = models.JSONField(default=list)
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="+", null=True)
@@ -104,7 +107,7 @@ class Question(models.Model):
 
     pool = models.ForeignKey("labeling.Pool", models.CASCADE, related_name="questions")
     uid = models.CharField(max_length=200)
-    fingerprint = models.CharField(max_length=64, db_index=True, help_text="Hash of normalised text and choices.")
+    fingerprint = models.CharField(max_length=64, db_index=True, help_text=_("Hash of normalised text and choices."))
     text = models.TextField()
     answer_kind = models.CharField(max_length=20, choices=AnswerKind.choices, blank=True)
     choices = models.JSONField(default=list, blank=True)

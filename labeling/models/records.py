@@ -4,6 +4,7 @@ from typing import Any, ClassVar, NoReturn
 
 from django.conf import settings
 from django.db import models
+from django.utils.translation import gettext_lazy as _
 
 
 class AppendOnlyQuerySet(models.QuerySet[Any]):
@@ -42,7 +43,7 @@ class AuditEvent(AppendOnly):
     target_id = models.CharField(max_length=60)
     pool = models.ForeignKey("labeling.Pool", models.CASCADE, related_name="events", null=True)
     budget = models.ForeignKey(
-        "labeling.Budget", models.CASCADE, related_name="events", null=True, help_text="Whose units it moved."
+        "labeling.Budget", models.CASCADE, related_name="events", null=True, help_text=_("Whose units it moved.")
     )
     details = models.JSONField(default=dict)
     created_at = models.DateTimeField(auto_now_add=True)

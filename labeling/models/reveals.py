@@ -2,6 +2,7 @@
 
 from django.db import models
 from django.db.models import Q, UniqueConstraint
+from django.utils.translation import gettext_lazy as _
 
 from labeling.models.records import AppendOnly
 
@@ -15,7 +16,7 @@ class ModelAnswers(AppendOnly):
 
     run = models.ForeignKey("labeling.SelectionRun", models.CASCADE, related_name="model_answers")
     question_fingerprint = models.CharField(max_length=64)
-    answers = models.JSONField(help_text="A list of texts.")
+    answers = models.JSONField(help_text=_("A list of texts."))
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
@@ -28,9 +29,9 @@ class Reveal(AppendOnly):
     """Once a person had answered they were shown the model's answers. ``annotation`` is what they said before."""
 
     annotation = models.OneToOneField("labeling.Annotation", models.PROTECT, related_name="reveal")
-    answers = models.JSONField(help_text="What was shown, in the order in which it was shown.")
+    answers = models.JSONField(help_text=_("What was shown, in the order in which it was shown."))
     own = models.PositiveSmallIntegerField(
-        null=True, blank=True, help_text="Position of the one that means the same as the person's own answer."
+        null=True, blank=True, help_text=_("Position of the one that means the same as the person's own answer.")
     )
     created_at = models.DateTimeField(auto_now_add=True)
 
@@ -39,10 +40,10 @@ class RevealDecision(AppendOnly):
     """What a person did after a reveal: kept their answer, or gave another one."""
 
     class Outcome(models.TextChoices):
-        KEPT = "kept", "Kept the answer"
-        SAME = "same", "Wrote the same answer another way"
-        MODEL = "model", "Switched to an answer of the model"
-        OTHER = "other", "Switched to another answer"
+        KEPT = "kept", _("Kept the answer")
+        SAME = "same", _("Wrote the same answer another way")
+        MODEL = "model", _("Switched to an answer of the model")
+        OTHER = "other", _("Switched to another answer")
 
     reveal = models.OneToOneField(Reveal, models.PROTECT, related_name="decision")
     outcome = models.CharField(max_length=20, choices=Outcome.choices)
@@ -52,10 +53,10 @@ class RevealDecision(AppendOnly):
         related_name="decided_after_reveal",
         null=True,
         blank=True,
-        help_text="The answer given after the reveal, with its reason.",
+        help_text=_("The answer given after the reveal, with its reason."),
     )
     chosen = models.PositiveSmallIntegerField(
-        null=True, blank=True, help_text="Position of the shown answer that it is, picked or typed."
+        null=True, blank=True, help_text=_("Position of the shown answer that it is, picked or typed.")
     )
     created_at = models.DateTimeField(auto_now_add=True)
 

@@ -7,6 +7,8 @@ from typing import Any
 from django.conf import settings
 from django.db import models
 from django.db.models import Exists, ExpressionWrapper, F, OuterRef, Q, UniqueConstraint
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from labeling.models.budgets import Budget, BudgetUnit
 from labeling.models.people import Role
@@ -31,14 +33,14 @@ class Round(models.Model):
     """The picks of a run, opened for labeling."""
 
     class Status(models.TextChoices):
-        LIVE = "live", "Live"
-        PAUSED = "paused", "Paused"
-        CLOSED = "closed", "Closed"
+        LIVE = "live", _("Live")
+        PAUSED = "paused", _("Paused")
+        CLOSED = "closed", _("Closed")
 
     class Blindness(models.TextChoices):
-        BLIND = "blind", "Never"
-        REVEAL_AFTER = "reveal_after", "After the person has answered"
-        SHOWN_FIRST = "shown_first", "From the start"
+        BLIND = "blind", _("Never")
+        REVEAL_AFTER = "reveal_after", _("After the person has answered")
+        SHOWN_FIRST = "shown_first", _("From the start")
 
     ALLOWED_TRANSITIONS = {
         Status.LIVE: {Status.PAUSED, Status.CLOSED},
@@ -48,7 +50,7 @@ class Round(models.Model):
 
     run = models.ForeignKey("labeling.SelectionRun", models.PROTECT, related_name="rounds")
     budget = models.ForeignKey(Budget, models.PROTECT, related_name="rounds")
-    overlap = models.PositiveIntegerField(default=1, help_text="Independent answers per question.")
+    overlap = models.PositiveIntegerField(default=1, help_text=_("Independent answers per question."))
     status = models.CharField(max_length=20, choices=Status.choices, default=Status.LIVE)
     guideline = models.ForeignKey("labeling.Guideline", models.PROTECT, null=True, blank=True, related_name="rounds")
     calibration_set = models.ForeignKey(
@@ -57,19 +59,19 @@ class Round(models.Model):
         related_name="rounds",
         null=True,
         blank=True,
-        help_text="Where checks and practice come from.",
+        help_text=_("Where checks and practice come from."),
     )
-    check_rate = models.FloatField(default=0.0, help_text="Calibration checks per question asked, unmarked.")
-    n_practice = models.PositiveIntegerField(default=0, help_text="Practice questions before a person's first.")
+    check_rate = models.FloatField(default=0.0, help_text=_("Calibration checks per question asked, unmarked."))
+    n_practice = models.PositiveIntegerField(default=0, help_text=_("Practice questions before a person's first."))
     practice_may_be_skipped = models.BooleanField(default=False)
     blindness = models.CharField(
         max_length=20,
         choices=Blindness.choices,
         default=Blindness.REVEAL_AFTER,
-        help_text="When people are shown the answers of the model.",
+        help_text=_("When people are shown the answers of the model."),
     )
     control_share = models.FloatField(
-        default=0.1, help_text="Share of the questions whose model answers are not shown afterwards either."
+        default=0.1, help_text=_("Share of the questions whose model answers are not shown afterwards either.")
     )
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="+", null=True)
     created_at = models.DateTimeField(auto_now_add=True)
@@ -99,7 +101,7 @@ class Round(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"Round {self.pk}"
+        return gettext("Round %(round)s") % {"round": self.pk}
 
     @property
     def pool(self) -> Any:
@@ -180,15 +182,15 @@ class Slot(models.Model):
     """One answer to be given by one person."""
 
     class State(models.TextChoices):
-        OPEN = "open", "Open"
-        LEASED = "leased", "Held"
-        DONE = "done", "Done"
-        VOID = "void", "Void"
+        OPEN = "open", _("Open")
+        LEASED = "leased", _("Held")
+        DONE = "done", _("Done")
+        VOID = "void", _("Void")
 
     class Purpose(models.TextChoices):
-        LABEL = "label", "Label"
-        CHECK = "check", "Calibration check"
-        ADJUDICATION = "adjudication", "Adjudication"
+        LABEL = "label", _("Label")
+        CHECK = "check", _("Calibration check")
+        ADJUDICATION = "adjudication", _("Adjudication")
 
     round = models.ForeignKey(Round, models.CASCADE, related_name="slots")
     unit = models.ForeignKey(BudgetUnit, models.PROTECT, related_name="slots")
@@ -342,8 +344,10 @@ class Replacement(models.Model):
     round = models.ForeignKey(Round, models.CASCADE, related_name="replacements")
     replaced = models.ForeignKey("labeling.Question", models.PROTECT, related_name="+")
     replacement = models.ForeignKey("labeling.Question", models.PROTECT, related_name="+")
-    taken_by = models.CharField(max_length=20, help_text="As of a pick: from its cluster, the global order, or a draw.")
-    place = models.PositiveIntegerField(null=True, help_text="In the run's order of the pool, from 1.")
+    taken_by = models.CharField(
+        max_length=20, help_text=_("As of a pick: from its cluster, the global order, or a draw.")
+    )
+    place = models.PositiveIntegerField(null=True, help_text=_("In the run's order of the pool, from 1."))
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:

@@ -4,6 +4,8 @@ from typing import Any
 
 from django.db import models
 from django.db.models import Exists, F, OuterRef, Q, UniqueConstraint
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from labeling.models.work import Work, lease_constraints
 
@@ -17,10 +19,14 @@ class SelectionRun(Work):
     )
     policy_model = models.ForeignKey("labeling.PolicyModel", models.PROTECT, related_name="runs", null=True, blank=True)
     generation_fingerprint = models.CharField(
-        max_length=64, blank=True, help_text="Of recorded votes when there is no model; else set when the run starts."
+        max_length=64,
+        blank=True,
+        help_text=_("Of recorded votes when there is no model; else set when the run starts."),
     )
-    embedder = models.CharField(max_length=300, blank=True, help_text="Name or path; empty where clusters are given.")
-    config = models.JSONField(help_text="SelectionConfig as JSON.")
+    embedder = models.CharField(
+        max_length=300, blank=True, help_text=_("Name or path; empty where clusters are given.")
+    )
+    config = models.JSONField(help_text=_("SelectionConfig as JSON."))
     question_limit = models.PositiveIntegerField(null=True, blank=True)
     continues = models.ForeignKey(
         "self",
@@ -28,7 +34,7 @@ class SelectionRun(Work):
         related_name="continued_by",
         null=True,
         blank=True,
-        help_text="The run whose picks count as labeled, so that this one goes on from them.",
+        help_text=_("The run whose picks count as labeled, so that this one goes on from them."),
     )
     q_hat = models.FloatField(null=True, blank=True)
     q_hat_infinite = models.BooleanField(default=False)
@@ -49,7 +55,7 @@ class SelectionRun(Work):
         ]
 
     def __str__(self) -> str:
-        return f"Run {self.pk} of {self.pool}"
+        return gettext("Run %(run)s of %(pool)s") % {"run": self.pk, "pool": self.pool}
 
 
 class QuestionScoreQuerySet(models.QuerySet["QuestionScore"]):
@@ -82,9 +88,9 @@ class QuestionScore(models.Model):
     eligible = models.BooleanField(default=True)
     ineligible_reason = models.CharField(max_length=60, blank=True)
     place = models.PositiveIntegerField(
-        null=True, help_text="In the strategy's order of the whole pool, ties broken, from 1."
+        null=True, help_text=_("In the strategy's order of the whole pool, ties broken, from 1.")
     )
-    x = models.FloatField(null=True, help_text="Map of the pool, first principal component.")
+    x = models.FloatField(null=True, help_text=_("Map of the pool, first principal component."))
     y = models.FloatField(null=True)
 
     objects = QuestionScoreQuerySet.as_manager()
@@ -102,15 +108,17 @@ class Pick(models.Model):
     cluster = models.IntegerField(null=True)
     set_size = models.PositiveIntegerField()
     acquisition_score = models.FloatField()
-    prediction_set = models.JSONField(default=list, help_text="Answers with their frequencies.")
+    prediction_set = models.JSONField(default=list, help_text=_("Answers with their frequencies."))
     tied_with = models.PositiveIntegerField(default=0)
-    tie_break = models.CharField(max_length=40, blank=True, help_text="What decided against the next of the tied.")
+    tie_break = models.CharField(max_length=40, blank=True, help_text=_("What decided against the next of the tied."))
     taken_by = models.CharField(
         max_length=20,
-        help_text="cluster: the best of its own; global_order: of all the rest; joint: one of a set; control: drawn.",
+        help_text=_(
+            "cluster: the best of its own; global_order: of all the rest; joint: one of a set; control: drawn."
+        ),
     )
     inclusion_probability = models.FloatField(
-        null=True, help_text="The chance that a control had of being drawn; empty for what was chosen on purpose."
+        null=True, help_text=_("The chance that a control had of being drawn; empty for what was chosen on purpose.")
     )
 
     class Meta:

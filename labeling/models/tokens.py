@@ -7,6 +7,7 @@ from django.conf import settings
 from django.db import models
 from django.db.models import Q
 from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
 
 
 class ApiTokenQuerySet(models.QuerySet["ApiToken"]):
@@ -26,12 +27,12 @@ class ApiToken(models.Model):
     """
 
     class Scope(models.TextChoices):
-        READ = "read", "Read: everything that its owner sees, but no exported files"
-        IMPORT = "import", "Import: bring in questions, calibration sets, votes and picks"
-        MANAGE = "manage", "Manage: pools, models, budgets, runs, comparisons, rounds and people"
-        LABEL = "label", "Label: take questions, answer them and decide disagreements"
-        EXPORT = "export", "Export: write gold answers for a trainer and download them"
-        CURRICULUM = "curriculum", "Train: propose questions to a trainer and report its rewards"
+        READ = "read", _("Read: everything that its owner sees, but no exported files")
+        IMPORT = "import", _("Import: bring in questions, calibration sets, votes and picks")
+        MANAGE = "manage", _("Manage: pools, models, budgets, runs, comparisons, rounds and people")
+        LABEL = "label", _("Label: take questions, answer them and decide disagreements")
+        EXPORT = "export", _("Export: write gold answers for a trainer and download them")
+        CURRICULUM = "curriculum", _("Train: propose questions to a trainer and report its rewards")
 
     PREFIX = "assay_"
 
@@ -42,12 +43,12 @@ class ApiToken(models.Model):
         related_name="api_tokens",
         null=True,
         blank=True,
-        help_text="Empty: every pool in which its owner has a role.",
+        help_text=_("Empty: every pool in which its owner has a role."),
     )
-    scopes = models.JSONField(default=list, help_text="What the token opens, of what its owner may.")
+    scopes = models.JSONField(default=list, help_text=_("What the token opens, of what its owner may."))
     name = models.CharField(max_length=120)
     token_sha256 = models.CharField(max_length=64, unique=True)
-    hint = models.CharField(max_length=12, help_text="The last characters, to tell tokens apart.")
+    hint = models.CharField(max_length=12, help_text=_("The last characters, to tell tokens apart."))
     created_at = models.DateTimeField(auto_now_add=True)
     expires_at = models.DateTimeField(null=True, blank=True)
     last_used_at = models.DateTimeField(null=True, blank=True)
@@ -77,9 +78,9 @@ class AnsweredRequest(models.Model):
 
     user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="+")
     key = models.CharField(max_length=200)
-    fingerprint = models.CharField(max_length=64, help_text="SHA-256 of method, address and body.")
-    status = models.PositiveIntegerField(null=True, help_text="Empty while the request is being answered.")
-    body = models.JSONField(null=True, help_text="Without anything that is shown only once.")
+    fingerprint = models.CharField(max_length=64, help_text=_("SHA-256 of method, address and body."))
+    status = models.PositiveIntegerField(null=True, help_text=_("Empty while the request is being answered."))
+    body = models.JSONField(null=True, help_text=_("Without anything that is shown only once."))
     created_at = models.DateTimeField(auto_now_add=True, db_index=True)
 
     class Meta:

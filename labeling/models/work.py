@@ -7,6 +7,7 @@ from typing import Any, Self
 from django.conf import settings
 from django.db import models
 from django.db.models import CheckConstraint, Q
+from django.utils.translation import gettext_lazy as _
 
 
 class WorkQuerySet(models.QuerySet):
@@ -27,11 +28,11 @@ class Work(models.Model):
     """The row carries the lease of the worker that executes it, how far it is, and how it ended."""
 
     class Status(models.TextChoices):
-        QUEUED = "queued", "Queued"
-        RUNNING = "running", "Running"
-        FINISHED = "finished", "Finished"
-        FAILED = "failed", "Failed"
-        CANCELLED = "cancelled", "Cancelled"
+        QUEUED = "queued", _("Queued")
+        RUNNING = "running", _("Running")
+        FINISHED = "finished", _("Finished")
+        FAILED = "failed", _("Failed")
+        CANCELLED = "cancelled", _("Cancelled")
 
     ALLOWED_TRANSITIONS = {
         Status.QUEUED: {Status.RUNNING, Status.CANCELLED, Status.FAILED},
@@ -46,15 +47,15 @@ class Work(models.Model):
     status = models.CharField(max_length=20, choices=Status.choices, default=Status.QUEUED)
     stage = models.CharField(max_length=40, blank=True)
     stages = models.JSONField(
-        default=list, blank=True, help_text="Per stage: name, done, total, done_before, started_at, seconds."
+        default=list, blank=True, help_text=_("Per stage: name, done, total, done_before, started_at, seconds.")
     )
     cancel_requested = models.BooleanField(default=False)
     lease_token = models.CharField(max_length=32, blank=True)
     lease_until = models.DateTimeField(null=True, blank=True)
-    attempts = models.PositiveIntegerField(default=0, help_text="Starts since something was last saved.")
+    attempts = models.PositiveIntegerField(default=0, help_text=_("Starts since something was last saved."))
     error_code = models.CharField(max_length=60, blank=True)
-    error = models.TextField(blank=True, help_text="For the person at the screen.")
-    traceback = models.TextField(blank=True, help_text="For whoever mends it.")
+    error = models.TextField(blank=True, help_text=_("For the person at the screen."))
+    traceback = models.TextField(blank=True, help_text=_("For whoever mends it."))
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="+", null=True)
     created_at = models.DateTimeField(auto_now_add=True)
     started_at = models.DateTimeField(null=True, blank=True)

@@ -6,6 +6,7 @@ from uuid import uuid4
 from django.http import HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
+from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST
 
@@ -45,7 +46,7 @@ def adjudication(request: HtmxHttpRequest, slot_id: int) -> HttpResponse:
                 raise
             refusal, unreadable = error.message, error.code == "answer_unreadable"
         else:
-            say(request, "Decided. The answer is the question’s gold answer now.")
+            say(request, _("Decided. The answer is the question’s gold answer now."))
             return _next(request, slot.round)
     decided = slot.state == Slot.State.DONE
     context = {
@@ -89,7 +90,7 @@ def _decision(data: dict[str, Any], found: Disagreement) -> dict[str, Any]:
         return decision | {"unanswerable_reason": data["reason"]}
     group = next((group for group in found.groups if group.key == data["decision"]), None)
     if group is None or group.is_unanswerable:
-        raise LabelingError("Choose one of the answers that are shown.", code="decision_unknown")
+        raise LabelingError(_("Choose one of the answers that are shown."), code="decision_unknown")
     return decision | {"answer": group.answers[0]}
 
 

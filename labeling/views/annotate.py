@@ -12,6 +12,7 @@ from django.http import HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 from django_htmx.http import push_url, reswap, retarget
@@ -56,7 +57,7 @@ def draft(request: HtmxHttpRequest, slot_id: int) -> HttpResponse:
     slot = shown_slot(request.user, slot_id)
     saved = keep_typed(request, slot)
     if not request.htmx:
-        messages.info(request, "Saved.")
+        messages.info(request, _("Saved."))
         return redirect(request, "slot", slot_id=slot.pk)
     slot.refresh_from_db(fields=["holder", "state", "lease_until"])
     state = own_answers.state_for(slot, request.user)
@@ -139,7 +140,7 @@ def after_answer(request: HtmxHttpRequest, slot: Slot, annotation: Annotation) -
     if annotation.surplus:
         messages.warning(
             request,
-            "Kept. Your time had run out and somebody else has the question; your answer is recorded beside theirs.",
+            _("Kept. Your time had run out and somebody else has the question; your answer is recorded beside theirs."),
         )
     if reveal_after(annotation) is not None:
         return redirect(request, "slot-reveal", slot_id=annotation.slot_id)
@@ -167,7 +168,7 @@ def keep_typed(request: HtmxHttpRequest, slot: Slot) -> Any:
         return own_answers.own_draft(slot, request.user)  # sent by something else than the answering form
     form = DraftForm(request.POST)
     if not form.is_valid():
-        raise LabelingError("This is too long to be saved as a draft: an answer is short.", code="draft_too_long")
+        raise LabelingError(_("This is too long to be saved as a draft: an answer is short."), code="draft_too_long")
     return actions.save_draft(slot=slot, draft=form.cleaned_data, by=request.user)
 
 
@@ -179,7 +180,9 @@ def unseen_warnings(slot: Slot, form: AnswerForm) -> dict[str, Any]:
     reading = reading_of(slot, answer)
     if not reading["read_as"].readable or not reading["read_as"].warnings:
         return {}
-    return reading | {"refusal": "Look at what is said below your answer. If you mean it as it stands, submit again."}
+    return reading | {
+        "refusal": _("Look at what is said below your answer. If you mean it as it stands, submit again.")
+    }
 
 
 def not_taken(
@@ -191,7 +194,7 @@ def not_taken(
     reading = reading_of(slot, form.cleaned_data["answer"])
     asking: dict[str, Any] = {"refusal": error.message}
     if error.code == "answer_unreadable":
-        asking = {"ask_confirmation": True, "refusal": "Write it another way, or confirm below that you mean it so."}
+        asking = {"ask_confirmation": True, "refusal": _("Write it another way, or confirm below that you mean it so.")}
     return answering_page(request, slot, form, status=422, **asking, **reading, **more)
 
 

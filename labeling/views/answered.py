@@ -6,6 +6,7 @@ from uuid import uuid4
 from django.contrib import messages
 from django.http import HttpResponse
 from django.urls import reverse
+from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST
 
@@ -101,11 +102,11 @@ def flag(request: HtmxHttpRequest, slot_id: int) -> HttpResponse:
     annotate.keep_typed(request, slot)
     form = FlagForm(request.POST)
     if not form.is_valid():
-        raise LabelingError("Say what the manager should look at, then send the flag again.", code="flag_empty")
+        raise LabelingError(_("Say what the manager should look at, then send the flag again."), code="flag_empty")
     data = form.cleaned_data
     flag_question(slot=slot, note=data["flag_note"], idempotency_key=data["flag_key"], by=request.user)
     _forget_flag(slot, request)
-    messages.success(request, "Flagged. The pool’s managers see it on the round’s page.")
+    messages.success(request, _("Flagged. The pool’s managers see it on the round’s page."))
     return annotate.show(request, shown_slot(request.user, slot.pk))
 
 

@@ -5,6 +5,7 @@ from typing import Any
 
 from django.http import HttpResponse
 from django.shortcuts import render
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from labeling.actions import comparisons as actions
@@ -53,7 +54,7 @@ def comparison(request: HtmxHttpRequest, comparison_id: int) -> HttpResponse:
     context: dict[str, Any] = {"comparison": found, "pool": pool, "progress": queries.comparison_progress(found)}
     if result := found.result:
         sides = queries.sides_of(result)
-        keys = [key for key, _ in sides]
+        keys = [side[0] for side in sides]
         first = request.GET.get("a", keys[0] if keys else "")
         second = request.GET.get("b", keys[min(1, len(keys) - 1)] if keys else "")
         context |= {
@@ -88,7 +89,10 @@ def comparison_json(request: HtmxHttpRequest, comparison_id: int) -> HttpRespons
     """The whole result as a file."""
     found = managed_comparison(request.user, comparison_id)
     if found.status != Comparison.Status.FINISHED:
-        raise Conflict(f"The comparison is {found.get_status_display().lower()}; there is no result to download yet.")
+        raise Conflict(
+            _("The comparison is %(status)s; there is no result to download yet.")
+            % {"status": found.get_status_display().lower()}
+        )
     text = json.dumps(found.result, indent=2, ensure_ascii=False)
     headers = {"Content-Disposition": f'attachment; filename="comparison-{found.pk}.json"'}
     return HttpResponse(text, content_type="application/json", headers=headers)
@@ -97,12 +101,12 @@ def comparison_json(request: HtmxHttpRequest, comparison_id: int) -> HttpRespons
 @require_POST
 def comparison_cancel(request: HtmxHttpRequest, comparison_id: int) -> HttpResponse:
     found = actions.cancel_comparison(managed_comparison(request.user, comparison_id), by=request.user)
-    say(request, "The comparison stops.")
+    say(request, _("The comparison stops."))
     return redirect(request, "comparison", comparison_id=found.pk)
 
 
 @require_POST
 def comparison_retry(request: HtmxHttpRequest, comparison_id: int) -> HttpResponse:
     found = actions.retry_comparison(managed_comparison(request.user, comparison_id), by=request.user)
-    say(request, "The comparison is queued again.")
+    say(request, _("The comparison is queued again."))
     return redirect(request, "comparison", comparison_id=found.pk)

@@ -3,6 +3,7 @@
 from django.http import HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
+from django.utils.translation import ngettext
 from django.views.decorators.http import require_http_methods, require_safe
 
 from labeling.actions import curricula as actions
@@ -36,7 +37,15 @@ def curriculum_new(request: HtmxHttpRequest, pool_slug: str) -> HttpResponse:
         except LabelingError as error:
             form.add_error(None, error.message)
         else:
-            say(request, f"{curriculum} is ready: {snapshot.n_rows} questions.")
+            say(
+                request,
+                ngettext(
+                    "%(curriculum)s is ready: %(n)s question.",
+                    "%(curriculum)s is ready: %(n)s questions.",
+                    snapshot.n_rows,
+                )
+                % {"curriculum": curriculum, "n": snapshot.n_rows},
+            )
             return redirect(request, "curriculum", curriculum_id=curriculum.pk)
     context = {"pool": pool, "form": form, "kinds": curriculum_kinds(), "n_gold": sum(gold_counts(pool).values())}
     return render(request, "labeling/curriculum_new.html", context, status=422 if form.errors else 200)

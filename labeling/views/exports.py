@@ -2,6 +2,7 @@
 
 from django.http import FileResponse, Http404, HttpResponse
 from django.shortcuts import render
+from django.utils.translation import ngettext
 from django.views.decorators.http import require_POST, require_safe
 
 from labeling.actions.exports import create_export, create_snapshot, filter_words
@@ -33,8 +34,11 @@ def export_new(request: HtmxHttpRequest, pool_slug: str) -> HttpResponse:
     except LabelingError as error:
         return _page(request, pool, status=422, refusal=error, problems=error.details.get("problems", {}))
     words = filter_words(export.filter)
-    n = f"{export.n_rows:,} question{'' if export.n_rows == 1 else 's'}"
-    told = f"Written for {export.get_format_display()}: {n} with gold answers."
+    told = ngettext(
+        "Written for %(format)s: %(n)s question with gold answers.",
+        "Written for %(format)s: %(n)s questions with gold answers.",
+        export.n_rows,
+    ) % {"format": export.get_format_display(), "n": f"{export.n_rows:,}"}
     say(request, f"{told} {words[:1].upper()}{words[1:]}." if words else told)
     return redirect(request, "pool-export", pool_slug=pool.slug)
 

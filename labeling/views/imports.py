@@ -6,6 +6,7 @@ from uuid import UUID
 from django.core.paginator import Paginator
 from django.http import HttpResponse
 from django.shortcuts import render
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST
 
 from labeling import policies
@@ -92,7 +93,11 @@ def commit(request: HtmxHttpRequest, import_id: UUID) -> HttpResponse:
     """Bring the file in."""
     batch = actions.commit_import(batch=managed_import(request.user, import_id), by=request.user)
     counts = batch.counts
-    say(request, f"{counts['new']:,} new, {counts['changed']:,} changed, {counts['unchanged']:,} unchanged.")
+    say(
+        request,
+        _("%(new)s new, %(changed)s changed, %(unchanged)s unchanged.")
+        % {"new": f"{counts['new']:,}", "changed": f"{counts['changed']:,}", "unchanged": f"{counts['unchanged']:,}"},
+    )
     return _to_owner(request, batch)
 
 
@@ -100,7 +105,7 @@ def commit(request: HtmxHttpRequest, import_id: UUID) -> HttpResponse:
 def discard(request: HtmxHttpRequest, import_id: UUID) -> HttpResponse:
     """Drop the file; nothing had changed."""
     batch = actions.discard_import(batch=managed_import(request.user, import_id), by=request.user)
-    say(request, f"{batch.filename} was discarded; nothing has changed.")
+    say(request, _("%(filename)s was discarded; nothing has changed.") % {"filename": batch.filename})
     return _to_owner(request, batch)
 
 
@@ -147,7 +152,7 @@ def votes_import(request: HtmxHttpRequest, pool_slug: str) -> HttpResponse:
             form.add_error(None, error.message)
         else:
             if data["holds"] == "picks" and "run" in report.details and not report.rejected.total:
-                say(request, "The picks are recorded as a finished run.")
+                say(request, _("The picks are recorded as a finished run."))
                 return redirect(request, "run", run_id=report.details["run"])
     context = {"pool": pool, "form": form, "report": report, "recorded": recorded_settings_of(pool)}
     status = 422 if form.errors or (report is not None and not report.accepted) else 200

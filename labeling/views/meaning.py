@@ -4,6 +4,7 @@ from django.contrib import messages
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.urls import reverse
+from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
@@ -93,15 +94,15 @@ def _judge(request: HtmxHttpRequest, round: Round, found: Disagreement) -> str:
     if key := request.POST.get("split", ""):
         group, form = _answer(found, key)
         actions.split_answer(round=round, question=question, form=form, others=group.forms, by=by)
-        return "Split: this answer stands apart now."
+        return _("Split: this answer stands apart now.")
     by_key = {group.key: group for group in found.groups if not group.is_unanswerable}
     chosen = [by_key[key] for key in request.POST.getlist("merge") if key in by_key]
     if len(chosen) < len(set(request.POST.getlist("merge"))):
         raise _changed()
     actions.merge_answers(round=round, question=question, groups=[group.forms for group in chosen], by=by)
     if GoldAnswer.objects.filter(round=round, question=found.question).exists():
-        return "Merged: one meaning is left, so the question is settled, and no adjudication is spent."
-    return "Merged."
+        return _("Merged: one meaning is left, so the question is settled, and no adjudication is spent.")
+    return _("Merged.")
 
 
 def _answer(found: Disagreement, key: str) -> tuple[AnswerGroup, str]:
@@ -114,7 +115,7 @@ def _answer(found: Disagreement, key: str) -> tuple[AnswerGroup, str]:
 
 def _changed() -> LabelingError:
     return LabelingError(
-        "The answers have changed since this page was made. Look at them again.", code="answers_changed"
+        _("The answers have changed since this page was made. Look at them again."), code="answers_changed"
     )
 
 
@@ -125,7 +126,7 @@ def answer_buy(request: HtmxHttpRequest, round_id: int) -> HttpResponse:
     policies.check_can_manage(round.pool, request.user)
     form = OneMoreForm(request.POST)
     if not form.is_valid():
-        raise LabelingError("Say which question gets one more answer.", code="question_missing")
+        raise LabelingError(_("Say which question gets one more answer."), code="question_missing")
     question = _question(round, form.cleaned_data["question"])
     try:
         buy_answer(round=round, question=question, asked_before=form.cleaned_data["asked_before"], by=request.user)
@@ -134,5 +135,5 @@ def answer_buy(request: HtmxHttpRequest, round_id: int) -> HttpResponse:
             raise
         messages.error(request, error.message)
         return redirect(request, "round", round_id=round.pk)
-    say(request, "One more person is asked. More than half of the answers settle the question.")
+    say(request, _("One more person is asked. More than half of the answers settle the question."))
     return redirect(request, "round", round_id=round.pk)

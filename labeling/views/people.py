@@ -9,6 +9,7 @@ from django.shortcuts import render, resolve_url
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.http import url_has_allowed_host_and_scheme
+from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods, require_POST
@@ -87,7 +88,11 @@ def join(request: HttpRequest, token: str) -> HttpResponse:
     if request.method == "POST" and invitation is not None:
         if request.user.is_authenticated:
             membership = actions.accept_invitation(token=token, user=request.user)
-            say(request, f"You are {membership.get_role_display().lower()} of {membership.pool} now.")
+            say(
+                request,
+                _("You are %(role)s of %(pool)s now.")
+                % {"role": membership.get_role_display().lower(), "pool": membership.pool},
+            )
             return redirect(request, "pool", pool_slug=membership.pool.slug)
         if form.is_valid():
             try:
@@ -96,7 +101,11 @@ def join(request: HttpRequest, token: str) -> HttpResponse:
                 form.add_error(None, error.message)
             else:
                 auth.login(request, user, backend="django.contrib.auth.backends.ModelBackend")
-                say(request, f"Welcome. You are {invitation.get_role_display().lower()} of {invitation.pool} now.")
+                say(
+                    request,
+                    _("Welcome. You are %(role)s of %(pool)s now.")
+                    % {"role": invitation.get_role_display().lower(), "pool": invitation.pool},
+                )
                 return redirect(request, "pool", pool_slug=invitation.pool.slug)
     context: dict[str, object] = {"invitation": invitation, "form": form}
     if invitation is None:
@@ -128,7 +137,7 @@ def invite(request: HtmxHttpRequest, pool_slug: str) -> HttpResponse:
 def invitation_revoke(request: HtmxHttpRequest, invitation_id: int) -> HttpResponse:
     invitation = managed_invitation(request.user, invitation_id)
     actions.revoke_invitation(invitation=invitation, by=request.user)
-    say(request, "The invitation is withdrawn; its link no longer works.")
+    say(request, _("The invitation is withdrawn; its link no longer works."))
     return redirect(request, "pool-people", pool_slug=invitation.pool.slug)
 
 
@@ -138,10 +147,14 @@ def member_remove(request: HtmxHttpRequest, pool_slug: str) -> HttpResponse:
     pool = managed_pool(request.user, pool_slug)
     form = MemberRoleForm(request.POST, pool=pool)
     if not form.is_valid():
-        raise LabelingError("Name a member of this pool and one of their roles.", code="no_such_member")
+        raise LabelingError(_("Name a member of this pool and one of their roles."), code="no_such_member")
     user, role = form.cleaned_data["user"], form.cleaned_data["role"]
     actions.remove_member(pool=pool, user=user, role=role, by=request.user)
-    say(request, f"{user} is no longer {Role(role).label.lower()} of {pool}.")
+    say(
+        request,
+        _("%(user)s is no longer %(role)s of %(pool)s.")
+        % {"user": user, "role": Role(role).label.lower(), "pool": pool},
+    )
     return redirect(request, "pool-people" if policies.can_manage(pool, request.user) else "pool", pool_slug=pool.slug)
 
 

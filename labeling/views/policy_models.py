@@ -2,6 +2,7 @@
 
 from django.http import HttpResponse
 from django.shortcuts import render
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_safe
 
 from labeling import policies
@@ -28,6 +29,6 @@ def model_new(request: HtmxHttpRequest) -> HttpResponse:
         except LabelingError as error:
             form.add_error(None, error.message)
         else:
-            say(request, f"{model} can be chosen for runs now.")
+            say(request, _("%(model)s can be chosen for runs now.") % {"model": model})
             return redirect(request, "models")
     return render(request, "labeling/model_new.html", {"form": form}, status=422 if form.errors else 200)

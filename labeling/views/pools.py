@@ -2,6 +2,7 @@
 
 from django.http import HttpResponse
 from django.shortcuts import render
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_safe
 
 from labeling import policies
@@ -30,7 +31,7 @@ def pool_new(request: HtmxHttpRequest) -> HttpResponse:
         except LabelingError as error:
             form.add_error(None, error.message)
         else:
-            say(request, f"{pool} is there. Import its questions next.")
+            say(request, _("%(pool)s is there. Import its questions next.") % {"pool": pool})
             return redirect(request, "pool-import", pool_slug=pool.slug)
     return render(request, "labeling/pool_new.html", {"form": form}, status=422 if form.errors else 200)
 
@@ -74,7 +75,11 @@ def guideline(request: HtmxHttpRequest, pool_slug: str) -> HttpResponse:
     form = GuidelineForm(request.POST or None, initial={"text": current.text if current else ""})
     if request.method == "POST" and form.is_valid():
         saved = save_guideline(pool=pool, text=form.cleaned_data["text"], by=request.user)
-        say(request, f"Version {saved.version} is the guideline now. Rounds that are open keep theirs.")
+        say(
+            request,
+            _("Version %(version)s is the guideline now. Rounds that are open keep theirs.")
+            % {"version": saved.version},
+        )
         return redirect(request, "pool-guideline", pool_slug=pool.slug)
     context = {"pool": pool, "form": form, "current": current, "versions": queries.guideline_versions(pool=pool)}
     return render(request, "labeling/guideline.html", context, status=422 if form.errors else 200)

@@ -7,6 +7,7 @@ from uuid import uuid4
 from django.http import Http404, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
+from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
@@ -67,7 +68,7 @@ def reveal(request: HtmxHttpRequest, slot_id: int) -> HttpResponse:
 def _decide(request: HtmxHttpRequest, found: Reveal, form: RevealForm) -> None:
     if form.keeps:
         actions.keep_answer(reveal=found, by=request.user)
-        say(request, "Kept: your answer stands.")
+        say(request, _("Kept: your answer stands."))
         return
     data = form.cleaned_data
     actions.change_answer(
@@ -80,7 +81,7 @@ def _decide(request: HtmxHttpRequest, found: Reveal, form: RevealForm) -> None:
         idempotency_key=data["idempotency_key"],
         by=request.user,
     )
-    say(request, "Changed. Both answers and your reason are on record; the new one counts.")
+    say(request, _("Changed. Both answers and your reason are on record; the new one counts."))
 
 
 def _page(

@@ -4,6 +4,8 @@ from typing import Any
 
 from django.http import HttpResponse
 from django.shortcuts import render
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from labeling import policies
@@ -42,7 +44,15 @@ def budget_new(request: HtmxHttpRequest, pool_slug: str) -> HttpResponse:
         except LabelingError as error:
             form.add_error(None, error.message)
         else:
-            say(request, f"{budget} can pay for {form.cleaned_data['units']} human answers.")
+            say(
+                request,
+                ngettext(
+                    "%(budget)s can pay for %(units)s human answer.",
+                    "%(budget)s can pay for %(units)s human answers.",
+                    form.cleaned_data["units"],
+                )
+                % {"budget": budget, "units": form.cleaned_data["units"]},
+            )
             return redirect(request, "pool", pool_slug=pool.slug)
     context = {"pool": pool, "form": form, "budgets": budgets_of(pool=pool)}
     return render(request, "labeling/budget_new.html", context, status=422 if form.errors else 200)
@@ -83,10 +93,14 @@ def budget_add(request: HtmxHttpRequest, budget_id: int) -> HttpResponse:
     form = UnitsForm(request.POST)
     if not form.is_valid():
         raise LabelingError(
-            f"Say how many units to add: a whole number between 1 and {MOST_UNITS:,}.", code="units_invalid"
+            _("Say how many units to add: a whole number between 1 and %(most_units)s.")
+            % {"most_units": f"{MOST_UNITS:,}"},
+            code="units_invalid",
         )
     add_units(budget=budget, by=request.user, **form.cleaned_data)
-    say(request, f"{budget} has {form.cleaned_data['units']} more units.")
+    units = form.cleaned_data["units"]
+    words = ngettext("%(budget)s has %(units)s more unit.", "%(budget)s has %(units)s more units.", units)
+    say(request, words % {"budget": budget, "units": units})
     return redirect(request, "budget", budget_id=budget.pk)
 
 
@@ -101,7 +115,7 @@ def round_new(request: HtmxHttpRequest, run_id: int) -> HttpResponse:
         except LabelingError as error:
             form.add_error(None, error.message)
         else:
-            say(request, f"{round} is open. Annotators find its questions on their start page.")
+            say(request, _("%(round)s is open. Annotators find its questions on their start page.") % {"round": round})
             return redirect(request, "round", round_id=round.pk)
     n_picks = run.picks.count()
     budgets = budgets_of(pool=run.pool)
@@ -157,7 +171,10 @@ def round_status(request: HtmxHttpRequest, round_id: int) -> HttpResponse:
     policies.check_can_manage(round.run.pool, request.user)
     form = RoundStatusForm(request.POST)
     if not form.is_valid():
-        raise LabelingError("A round can be paused, resumed or closed.", code="round_status")
+        raise LabelingError(_("A round can be paused, resumed or closed."), code="round_status")
     changed: Round = CHANGES[form.cleaned_data["to"]](round=round, by=request.user)
-    say(request, f"{changed} is {changed.get_status_display().lower()} now.")
+    say(
+        request,
+        _("%(round)s is %(status)s now.") % {"round": changed, "status": changed.get_status_display().lower()},
+    )
     return redirect(request, "round", round_id=changed.pk)

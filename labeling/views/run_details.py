@@ -6,6 +6,7 @@ from typing import Any
 
 from django.http import Http404, HttpResponse, StreamingHttpResponse
 from django.shortcuts import render
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
 from labeling.queries import run_pairs
@@ -68,9 +69,9 @@ def run_pair(request: HtmxHttpRequest, pool_slug: str) -> HttpResponse:
         context |= {
             "pair": run_pairs.pair_of(*chosen),
             "settings": run_pairs.settings_of(*chosen),
-            "only_first": f"Only run {chosen[0].pk}",
-            "only_second": f"Only run {chosen[1].pk}",
+            "only_first": _("Only run %(run)s") % {"run": chosen[0].pk},
+            "only_second": _("Only run %(run)s") % {"run": chosen[1].pk},
         }
     elif asked:
-        context["unusable"] = "Choose two different finished runs of this pool."
+        context["unusable"] = _("Choose two different finished runs of this pool.")
     return render(request, "labeling/run_pair.html", context, status=200 if chosen or not asked else 404)

@@ -4,6 +4,8 @@ from typing import Any
 
 from django.http import HttpResponse
 from django.shortcuts import render
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from labeling.actions import runs as actions
@@ -46,7 +48,7 @@ def run_new(request: HtmxHttpRequest, pool_slug: str) -> HttpResponse:
     )
     if request.method == "POST" and form.is_valid():
         asked = dict(form.cleaned_data)
-        kind, _, name = asked.pop("answers_from").partition(":")
+        kind, _colon, name = asked.pop("answers_from").partition(":")
         source: dict[str, Any] = {}
         if kind == "model":
             source["policy_model"] = policy_models().get(pk=name)
@@ -70,15 +72,26 @@ def run_new(request: HtmxHttpRequest, pool_slug: str) -> HttpResponse:
 
 def _sources(pool: Pool) -> list[tuple[str, str]]:
     models = [
-        (f"model:{model.pk}", f"{model} (demo only)" if model.model == "assay-tiny" else str(model))
+        (
+            f"model:{model.pk}",
+            _("%(model)s (demo only)") % {"model": model} if model.model == "assay-tiny" else str(model),
+        )
         for model in policy_models()
         if model.engine != model.EngineKind.SCRIPTED
     ]
     recorded = [
-        (f"votes:{fingerprint}", f"Imported votes of {n} questions ({fingerprint[:12]})")
+        (
+            f"votes:{fingerprint}",
+            ngettext(
+                "Imported votes of %(n)s question (%(fingerprint)s)",
+                "Imported votes of %(n)s questions (%(fingerprint)s)",
+                n,
+            )
+            % {"n": n, "fingerprint": fingerprint[:12]},
+        )
         for fingerprint, n in queries.recorded_settings_of(pool)
     ]
-    return [*models, *recorded, ("none", "Nowhere: for strategies that read no answers")]
+    return [*models, *recorded, ("none", _("Nowhere: for strategies that read no answers"))]
 
 
 @require_safe
@@ -118,12 +131,12 @@ def run_progress(request: HtmxHttpRequest, run_id: int) -> HttpResponse:
 @require_POST
 def run_cancel(request: HtmxHttpRequest, run_id: int) -> HttpResponse:
     run = actions.cancel_run(managed_run(request.user, run_id), by=request.user)
-    say(request, "The run stops after the answers in flight; all it has is kept.")
+    say(request, _("The run stops after the answers in flight; all it has is kept."))
     return redirect(request, "run", run_id=run.pk)
 
 
 @require_POST
 def run_retry(request: HtmxHttpRequest, run_id: int) -> HttpResponse:
     run = actions.retry_run(managed_run(request.user, run_id), by=request.user)
-    say(request, "The run is queued again and goes on from the stored answers.")
+    say(request, _("The run is queued again and goes on from the stored answers."))
     return redirect(request, "run", run_id=run.pk)

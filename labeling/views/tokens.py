@@ -2,6 +2,7 @@
 
 from django.http import HttpResponse
 from django.shortcuts import render
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST
 
 from labeling.actions import tokens as actions
@@ -38,7 +39,7 @@ def tokens(request: HtmxHttpRequest) -> HttpResponse:
 def revoke(request: HtmxHttpRequest, token_id: int) -> HttpResponse:
     token = seen_token(request.user, token_id)
     actions.revoke_token(token=token, by=request.user)
-    say(request, f"The token {token} is revoked; programs that use it are refused from now on.")
+    say(request, _("The token %(token)s is revoked; programs that use it are refused from now on.") % {"token": token})
     return redirect(request, "tokens")
 
 
