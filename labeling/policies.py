@@ -5,6 +5,7 @@ they may manage, but never answer in anybody's name.
 """
 
 from django.db.models import CharField
+from django.utils.translation import gettext as _
 
 from labeling.errors import NotAllowed
 from labeling.models import CalibrationSet, Membership, Pool, Role, Slot, User
@@ -62,17 +63,23 @@ def can_create_pool(user: User | None) -> bool:
 
 def check_can_manage(pool: Pool, user: User | None) -> None:
     if not can_manage(pool, user):
-        raise NotAllowed(f"Only a manager of {pool} may do this. Ask one to do it or to invite you.")
+        raise NotAllowed(
+            _("Only a manager of %(pool)s may do this. Ask one to do it or to invite you.") % {"pool": pool}
+        )
 
 
 def check_can_annotate(pool: Pool, user: User | None) -> None:
     if not can_annotate(pool, user):
-        raise NotAllowed(f"Only annotators of {pool} answer its questions. Ask a manager for an invitation.")
+        raise NotAllowed(
+            _("Only annotators of %(pool)s answer its questions. Ask a manager for an invitation.") % {"pool": pool}
+        )
 
 
 def check_can_adjudicate(pool: Pool, user: User | None) -> None:
     if not can_adjudicate(pool, user):
-        raise NotAllowed(f"Only adjudicators of {pool} decide disagreements. Ask a manager for an invitation.")
+        raise NotAllowed(
+            _("Only adjudicators of %(pool)s decide disagreements. Ask a manager for an invitation.") % {"pool": pool}
+        )
 
 
 def check_can_work(pool: Pool, user: User | None, purpose: str) -> None:
@@ -85,7 +92,7 @@ def check_can_work(pool: Pool, user: User | None, purpose: str) -> None:
 
 def check_can_manage_shared(user: User | None) -> None:
     if not can_manage_shared(user):
-        raise NotAllowed("Only managers may set up models and calibration sets. Ask a manager to do it.")
+        raise NotAllowed(_("Only managers may set up models and calibration sets. Ask a manager to do it."))
 
 
 def check_can_change_set(calibration_set: CalibrationSet, user: User | None) -> None:
@@ -95,11 +102,14 @@ def check_can_change_set(calibration_set: CalibrationSet, user: User | None) -> 
         check_can_manage(calibration_set.pool, user)
     check_can_manage_shared(user)
     raise NotAllowed(
-        f"The calibration set “{calibration_set}” is used by every pool; only who made it and staff change it. Import "
-        "under another name, or ask them."
+        _(
+            "The calibration set “%(calibration_set)s” is used by every pool; only who made it and staff "
+            "change it. Import under another name, or ask them."
+        )
+        % {"calibration_set": calibration_set}
     )
 
 
 def check_can_create_pool(user: User | None) -> None:
     if not can_create_pool(user):
-        raise NotAllowed("Only managers may create a pool. Ask a manager to create it and to invite you.")
+        raise NotAllowed(_("Only managers may create a pool. Ask a manager to create it and to invite you."))

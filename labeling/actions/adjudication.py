@@ -3,6 +3,7 @@
 from uuid import UUID
 
 from django.db import transaction
+from django.utils.translation import gettext as _
 
 from labeling import policies
 from labeling.actions import claiming
@@ -37,7 +38,7 @@ def decide(
     """
     policies.check_can_adjudicate(slot.pool, by)
     if not slot.is_adjudication:
-        raise LabelingError("This is a question to answer, not a disagreement to decide.", code="slot_is_label")
+        raise LabelingError(_("This is a question to answer, not a disagreement to decide."), code="slot_is_label")
     typed = {"answer": answer, "unanswerable_reason": unanswerable_reason, "note": note}
     with claiming.typed_kept(slot, by, typed):
         if earlier := _given(slot, by, idempotency_key, said=(answer.strip(), unanswerable_reason)):
@@ -47,7 +48,7 @@ def decide(
     if unanswerable_reason:
         if answer.strip():
             raise LabelingError(
-                "Give an answer or mark the question as unanswerable, not both.", code="decision_ambiguous"
+                _("Give an answer or mark the question as unanswerable, not both."), code="decision_ambiguous"
             )
         adjudication.unanswerable_reason = check_reason(unanswerable_reason)
     else:
@@ -67,7 +68,7 @@ def _given(slot: Slot, by: User, idempotency_key: UUID, *, said: tuple[str, str]
     given = with_key or mine.filter(slot=slot).first()
     if given is None or (given.answer, given.unanswerable_reason) == said:
         return given
-    raise Conflict("You have decided this question already. The first decision stands.", code="already_answered")
+    raise Conflict(_("You have decided this question already. The first decision stands."), code="already_answered")
 
 
 @transaction.atomic

@@ -5,6 +5,7 @@ from uuid import UUID
 from django.db import transaction
 from django.db.models import UUIDField
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from labeling import policies
 from labeling.actions import claiming
@@ -122,7 +123,9 @@ def mark_unanswerable(
 def check_is_asked(slot: Slot) -> None:
     """Refuse to answer what is there to be decided."""
     if slot.is_adjudication:
-        raise LabelingError("This is a disagreement to decide, not a question to answer.", code="slot_is_adjudication")
+        raise LabelingError(
+            _("This is a disagreement to decide, not a question to answer."), code="slot_is_adjudication"
+        )
 
 
 def _earlier(
@@ -151,7 +154,8 @@ def _given(slot: Slot, by: User, idempotency_key: UUID, *, said: tuple[str, str]
         return given
     stands = given.answer or given.get_unanswerable_reason_display().lower()
     raise Conflict(
-        f"You have answered this question already: {stands}. The first answer stands.", code="already_answered"
+        _("You have answered this question already: %(stands)s. The first answer stands.") % {"stands": stands},
+        code="already_answered",
     )
 
 

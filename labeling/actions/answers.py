@@ -1,5 +1,7 @@
 """What is accepted as an answer, a reason or a note."""
 
+from django.utils.translation import gettext as _
+
 from labeling.engine.answers import ReadAs, policy_of, read_as
 from labeling.errors import LabelingError
 from labeling.models import CalibrationItem, Pool, Question, UnanswerableReason
@@ -15,13 +17,16 @@ def check_answer(question: Question | CalibrationItem, pool: Pool, answer: str, 
     """
     if not any(letter.isprintable() and not letter.isspace() for letter in answer):
         raise LabelingError(
-            "The answer is empty. Type the final answer, skip the question, or mark it as unanswerable.",
+            _("The answer is empty. Type the final answer, skip the question, or mark it as unanswerable."),
             code="answer_empty",
         )
     if len(answer) > MOST_ANSWER_CHARACTERS:
         raise LabelingError(
-            f"The answer has {len(answer):,} characters; the most is {MOST_ANSWER_CHARACTERS:,}. "
-            "Give the final answer only; put the reasoning into the note.",
+            _(
+                "The answer has %(n)s characters; the most is %(most)s. Give the final "
+                "answer only; put the reasoning into the note."
+            )
+            % {"n": f"{len(answer):,}", "most": f"{MOST_ANSWER_CHARACTERS:,}"},
             code="answer_too_long",
         )
     _check_storable(answer)
@@ -30,9 +35,9 @@ def check_answer(question: Question | CalibrationItem, pool: Pool, answer: str, 
         raise LabelingError(
             " ".join(
                 [
-                    "No trainer's grader can read this answer, so a model could never be rewarded for it.",
+                    _("No trainer's grader can read this answer, so a model could never be rewarded for it."),
                     *read.warnings,
-                    "Write it another way, or confirm that you mean it as it stands.",
+                    _("Write it another way, or confirm that you mean it as it stands."),
                 ]
             ),
             code="answer_unreadable",
@@ -45,7 +50,7 @@ def check_reason(reason: str) -> UnanswerableReason:
     """Return the reason, or refuse one that does not exist."""
     if reason not in UnanswerableReason.values:
         raise LabelingError(
-            "Say why the question cannot be answered: choose one of the reasons.", code="unanswerable_reason_invalid"
+            _("Say why the question cannot be answered: choose one of the reasons."), code="unanswerable_reason_invalid"
         )
     return UnanswerableReason(reason)
 
@@ -54,7 +59,9 @@ def check_note(note: str) -> str:
     """Return the note as it is stored."""
     if len(note) > MOST_NOTE_CHARACTERS:
         raise LabelingError(
-            f"The note has {len(note):,} characters; the most is {MOST_NOTE_CHARACTERS:,}.", code="note_too_long"
+            _("The note has %(n)s characters; the most is %(most)s.")
+            % {"n": f"{len(note):,}", "most": f"{MOST_NOTE_CHARACTERS:,}"},
+            code="note_too_long",
         )
     _check_storable(note)
     return note.strip()
@@ -64,6 +71,7 @@ def _check_storable(text: str) -> None:
     for letter in text:
         if letter == "\x00" or "\ud800" <= letter <= "\udfff":
             raise LabelingError(
-                f"The text contains a character that cannot be stored (U+{ord(letter):04X}). Delete it and try again.",
+                _("The text contains a character that cannot be stored (U+%(code)s). Delete it and try again.")
+                % {"code": f"{ord(letter):04X}"},
                 code="text_invalid",
             )

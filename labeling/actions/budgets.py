@@ -2,6 +2,7 @@
 
 from django.db import transaction
 from django.db.models import Max
+from django.utils.translation import gettext as _
 
 from labeling import policies
 from labeling.actions.settling import settle_waiting
@@ -18,12 +19,13 @@ def grant_budget(*, pool: Pool, name: str, units: int, by: User | None) -> Budge
     policies.check_can_manage(pool, by)
     name = " ".join(name.split())
     if not name:
-        raise LabelingError("A budget needs a name.", code="budget_name_missing")
+        raise LabelingError(_("A budget needs a name."), code="budget_name_missing")
     check_units(units)
     Pool.objects.select_for_update(no_key=True).get(pk=pool.pk)
     if there := Budget.objects.filter(pool=pool, name=name).first():
         raise Conflict(
-            f"{pool} has a budget {name} of {there.units.count()} units. Add units to it or choose another name.",
+            _("%(pool)s has a budget %(name)s of %(n)s units. Add units to it or choose another name.")
+            % {"pool": pool, "name": name, "n": there.units.count()},
             code="budget_exists",
         )
     budget = Budget.objects.create(pool=pool, name=name, created_by=by)
@@ -40,7 +42,8 @@ def add_units(*, budget: Budget, units: int, by: User | None, granted_before: in
     policies.check_can_manage(budget.pool, by)
     if budget.purpose != Budget.Purpose.LABELS:
         raise Conflict(
-            f"{budget} has exactly the units of its round's checks, and pays for nothing else.",
+            _("%(budget)s has exactly the units of its round's checks, and pays for nothing else.")
+            % {"budget": budget},
             code="budget_for_checks",
         )
     check_units(units)
@@ -49,7 +52,8 @@ def add_units(*, budget: Budget, units: int, by: User | None, granted_before: in
         last = budget.units.aggregate(last=Max("number"))["last"] or 0
         if granted_before is not None and granted_before != last:
             raise Conflict(
-                f"{budget} has {last} units now, not {granted_before}. Look again before you add more.",
+                _("%(budget)s has %(last)s units now, not %(granted_before)s. Look again before you add more.")
+                % {"budget": budget, "last": last, "granted_before": granted_before},
                 code="budget_changed",
             )
         _create_units(budget, first=last + 1, units=units)
@@ -69,7 +73,11 @@ def add_units(*, budget: Budget, units: int, by: User | None, granted_before: in
 def check_units(units: int) -> None:
     """Refuse a number of units that cannot be meant."""
     if not 1 <= units <= MOST_UNITS:
-        raise LabelingError(f"Found {units} units; a budget takes between 1 and {MOST_UNITS:,}.", code="units_invalid")
+        raise LabelingError(
+            _("Found %(units)s units; a budget takes between 1 and %(most_units)s.")
+            % {"units": units, "most_units": f"{MOST_UNITS:,}"},
+            code="units_invalid",
+        )
 
 
 def _create_units(budget: Budget, *, first: int, units: int) -> None:

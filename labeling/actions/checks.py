@@ -12,6 +12,7 @@ from datetime import datetime
 from itertools import cycle, islice
 
 from django.db.models import F
+from django.utils.translation import gettext as _
 
 from labeling.audit import record_event
 from labeling.engine.answers import AnswerPolicy, answer_clusters, policy_of
@@ -60,8 +61,11 @@ def add_checks(*, round: Round, slots: list[Slot], by: User | None) -> list[Slot
     items = [item for item in usable_items(round.calibration_set, asked) if not is_for_practice(item.fingerprint)]
     if not items:
         raise Conflict(
-            f"The calibration set {round.calibration_set} has no question left for checks. Choose another set, or a "
-            "rate of 0.",
+            _(
+                "The calibration set %(calibration_set)s has no question left for checks. Choose another set, or "
+                "a rate of 0."
+            )
+            % {"calibration_set": round.calibration_set},
             code="checks_missing",
         )
     budget = Budget.objects.create(
@@ -88,8 +92,11 @@ def check_practice(*, round: Round, asked: set[str]) -> None:
     n = sum(is_for_practice(item.fingerprint) for item in usable_items(round.calibration_set, asked))
     if n < round.n_practice:
         raise Conflict(
-            f"The part of the calibration set {round.calibration_set} that is kept for practice has {n} questions, not "
-            f"{round.n_practice}. Ask for {n}, or add questions to the set.",
+            _(
+                "The part of the calibration set %(calibration_set)s that is kept for practice has %(n)s "
+                "questions, not %(n_practice)s. Ask for %(n)s, or add questions to the set."
+            )
+            % {"calibration_set": round.calibration_set, "n": n, "n_practice": round.n_practice},
             code="practice_missing",
             found=n,
         )

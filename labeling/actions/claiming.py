@@ -9,6 +9,7 @@ from django.conf import settings
 from django.db import connection, transaction
 from django.db.models import CharField, DateTimeField
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from labeling import policies
 from labeling.actions.checks import due_check
@@ -58,7 +59,7 @@ def _claim(round: Round | None, pool: Pool, purpose: Slot.Purpose, user: User, n
     if held := _held(user, open_rounds, purpose, now):
         return held
     live = [pk for pk, round in open_rounds.items() if round.status == Round.Status.LIVE]
-    for _ in range(MOST_LOST_RACES):
+    for _race in range(MOST_LOST_RACES):
         slot = _first_free(live, purpose, user, now)
         if slot is None:
             return None
@@ -71,7 +72,7 @@ def _claim(round: Round | None, pool: Pool, purpose: Slot.Purpose, user: User, n
             )
             record_event("slot.claimed", target=slot, by=user, pool=pool, lost_by=slot.holder_id)
             return slot.pk
-    raise Conflict("Too many people are asking at once. Try again in a moment.", code="queue_busy")
+    raise Conflict(_("Too many people are asking at once. Try again in a moment."), code="queue_busy")
 
 
 def held_by(user: User) -> list[Slot]:
@@ -143,7 +144,7 @@ def check_shown(slot: Slot, user: User) -> None:
     """Refuse work on a question that was never given to the user, and by who has lost the role since."""
     policies.check_can_work(slot.pool, user, slot.purpose)
     if own_draft(slot, user) is None:
-        raise NotAllowed("This question was not given to you. Take one from the queue.", code="slot_not_yours")
+        raise NotAllowed(_("This question was not given to you. Take one from the queue."), code="slot_not_yours")
 
 
 @transaction.atomic
@@ -152,9 +153,9 @@ def skip_slot(*, slot: Slot, by: User) -> None:
     check_shown(slot, by)
     if Annotation.objects.standing().about(slot).filter(annotator=by).exists():
         raise Conflict(
-            "You have answered this question already; it cannot be skipped any more.", code="already_answered"
+            _("You have answered this question already; it cannot be skipped any more."), code="already_answered"
         )
-    _, is_new = Skip.objects.get_or_create(round_id=slot.round_id, **slot.asked_ids, user=by)
+    _skip, is_new = Skip.objects.get_or_create(round_id=slot.round_id, **slot.asked_ids, user=by)
     _give_back(slot, by)
     if is_new:
         record_event("slot.skipped", target=slot, by=by, pool=slot.pool)
@@ -189,8 +190,10 @@ def is_same_question(slot: Slot, other: Slot) -> bool:
 def key_used() -> Conflict:
     """Return why a form cannot be taken whose key came with another question before."""
     return Conflict(
-        "This form was sent before, for another question, so it was not recorded. What you typed is kept: open the "
-        "question again and send it from there.",
+        _(
+            "This form was sent before, for another question, so it was not recorded. What you typed is kept: open the "
+            "question again and send it from there."
+        ),
         code="key_used",
     )
 
@@ -211,12 +214,14 @@ def slot_lost(slot: Slot) -> Conflict:
     """Return why a slot is no longer its former holder's."""
     slot.refresh_from_db(fields=["state"])
     if slot.state == Slot.State.VOID:
-        why = "the round was closed"
+        words = _("This question is no longer yours: the round was closed. What you typed is kept.")
     elif slot.state == Slot.State.OPEN:
-        why = "you gave it back"
+        words = _("This question is no longer yours: you gave it back. What you typed is kept.")
     else:
-        why = "your time ran out and somebody else took it"
-    return Conflict(f"This question is no longer yours: {why}. What you typed is kept.", code="slot_lost")
+        words = _(
+            "This question is no longer yours: your time ran out and somebody else took it. What you typed is kept."
+        )
+    return Conflict(words, code="slot_lost")
 
 
 @transaction.atomic

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from django.db import transaction
+from django.utils.translation import gettext as _
 
 from labeling import policies
 from labeling.actions import work
@@ -26,15 +27,22 @@ def create_comparison(
     policies.check_can_manage(run.pool, by)
     if run.status != SelectionRun.Status.FINISHED:
         raise LabelingError(
-            f"Run {run.pk} is {run.get_status_display().lower()}; strategies are compared on the answers of a finished "
-            "run. Wait for it, or choose another.",
+            _(
+                "Run %(run)s is %(status)s; strategies are compared on the answers of a finished run. Wait for "
+                "it, or choose another."
+            )
+            % {"run": run.pk, "status": run.get_status_display().lower()},
             code="invalid_comparison",
         )
     check_strategies(strategies)
     n_questions = run.scores.count()
     if not 1 <= budget <= n_questions:
         raise LabelingError(
-            f"Run {run.pk} looked at {n_questions} questions; {budget} cannot be picked from them. Lower the budget.",
+            _(
+                "Run %(run)s looked at %(n_questions)s questions; %(budget)s cannot be picked from them. Lower "
+                "the budget."
+            )
+            % {"run": run.pk, "n_questions": n_questions, "budget": budget},
             code="invalid_comparison",
         )
     comparison = Comparison.objects.create(

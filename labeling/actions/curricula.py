@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from django.db import IntegrityError, transaction
+from django.utils.translation import gettext as _
 
 from labeling import policies
 from labeling.audit import record_event
@@ -68,12 +69,19 @@ def create_curriculum(
     kinds = [each.key for each in curriculum_kinds()]
     if kind not in kinds:
         raise LabelingError(
-            f"There is no curriculum {kind!r}. There are: {', '.join(kinds)}.", code="no_such_curriculum"
+            _("There is no curriculum %(kind)s. There are: %(kinds)s.")
+            % {"kind": f"{kind!r}", "kinds": ", ".join(kinds)},
+            code="no_such_curriculum",
         )
     name = name.strip()
     if not name:
-        raise LabelingError("The curriculum has no name. Give it one, such as the training run's.", code="name_missing")
-    taken = Conflict(f"{pool} has a curriculum {name!r} already. Choose another name.", code="name_taken")
+        raise LabelingError(
+            _("The curriculum has no name. Give it one, such as the training run's."), code="name_missing"
+        )
+    taken = Conflict(
+        _("%(pool)s has a curriculum %(name)s already. Choose another name.") % {"pool": pool, "name": f"{name!r}"},
+        code="name_taken",
+    )
     if Curriculum.objects.filter(pool=pool, name=name).exists():
         raise taken
     curriculum = Curriculum(
@@ -109,8 +117,11 @@ def propose(*, curriculum: Curriculum, k: int, by: User | None, idempotency_key:
         earlier = Proposal.objects.filter(curriculum=locked, idempotency_key=idempotency_key).first()
         if earlier is not None and len(earlier.uids) != k:
             raise Conflict(
-                f"The key {idempotency_key!r} has been used to ask for {len(earlier.uids)} questions, and now for {k}. "
-                "Use a new key for each proposal, and the same key only to ask for the same again.",
+                _(
+                    "The key %(idempotency_key)s has been used to ask for %(n_uids)s questions, and now for %(k)s. "
+                    "Use a new key for each proposal, and the same key only to ask for the same again."
+                )
+                % {"idempotency_key": f"{idempotency_key!r}", "n_uids": len(earlier.uids), "k": k},
                 code="key_reused",
             )
         if earlier is not None:

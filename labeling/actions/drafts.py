@@ -5,6 +5,7 @@ from collections.abc import Mapping
 
 from django.db import transaction
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from labeling.actions.claiming import check_shown, lease_end
 from labeling.errors import LabelingError
@@ -20,7 +21,8 @@ def save_draft(*, slot: Slot, draft: Mapping[str, object], by: User) -> Draft:
     content = dict(draft)
     if len(json.dumps(content)) > MOST_DRAFT_CHARACTERS:
         raise LabelingError(
-            f"The draft is longer than {MOST_DRAFT_CHARACTERS:,} characters and was not saved. An answer is short.",
+            _("The draft is longer than %(most)s characters and was not saved. An answer is short.")
+            % {"most": f"{MOST_DRAFT_CHARACTERS:,}"},
             code="draft_too_long",
         )
     now = timezone.now()

@@ -6,6 +6,7 @@ from pathlib import PurePath
 from typing import Any
 
 from django.db import IntegrityError, transaction
+from django.utils.translation import gettext as _
 
 from labeling import policies
 from labeling.audit import record_event
@@ -52,7 +53,7 @@ def import_votes(
                 assert target is not None  # noqa: S101  # a destination without an owner holds no question
                 record_event("votes.imported", target=target, by=by, pool=owner_pool, filename=name, **report.counts())
     except IntegrityError as error:
-        raise Conflict("Another import recorded some of these votes just now. Run this one again.") from error
+        raise Conflict(_("Another import recorded some of these votes just now. Run this one again.")) from error
     return report
 
 
@@ -68,7 +69,10 @@ def import_picks(
     if report_file is not None:
         content = report_file.read(MAX_REPORT_BYTES + 1)
         if len(content) > MAX_REPORT_BYTES:
-            raise LabelingError(f"The report has more than {MAX_REPORT_BYTES:,} bytes.", code="invalid_report")
+            raise LabelingError(
+                _("The report has more than %(most)s bytes.") % {"most": f"{MAX_REPORT_BYTES:,}"},
+                code="invalid_report",
+            )
         report_json = read_report(content)
     name = PurePath(filename).name
     with transaction.atomic():

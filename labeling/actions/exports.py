@@ -11,6 +11,8 @@ from typing import Any
 from django.conf import settings
 from django.db import transaction
 from django.db.models import Count, Exists, OuterRef, Q
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from labeling import policies
 from labeling.audit import record_event
@@ -35,6 +37,7 @@ from labeling.models import (
     SelectionRun,
     User,
 )
+from labeling.queries.variance import CATEGORIES
 
 
 def create_snapshot(*, pool: Pool, by: User | None) -> DatasetSnapshot:
@@ -46,7 +49,7 @@ def create_snapshot(*, pool: Pool, by: User | None) -> DatasetSnapshot:
     rows = [row.to_json() for row in _canonical_rows(pool)]
     if not rows:
         raise LabelingError(
-            f"No question of {pool} has a gold answer yet. Finish the labeling of a round first.",
+            _("No question of %(pool)s has a gold answer yet. Finish the labeling of a round first.") % {"pool": pool},
             code="nothing_to_export",
         )
     content = json.dumps({"rows": rows, "grader": GRADER_VERSION}, sort_keys=True).encode()
@@ -81,7 +84,8 @@ def create_export(
     policies.check_can_manage(snapshot.pool, by)
     if format not in Export.Format.values:
         raise LabelingError(
-            f"There is no export format {format!r}. There are: {', '.join(Export.Format.values)}.",
+            _("There is no export format %(format)s. There are: %(formats)s.")
+            % {"format": f"{format!r}", "formats": ", ".join(Export.Format.values)},
             code="no_such_format",
         )
     runs = _runs_of(snapshot)
@@ -89,8 +93,11 @@ def create_export(
     rows = [CanonicalRow.from_json(row) for row in snapshot.rows if row["uid"] not in filtered["left_out"]]
     if not rows:
         raise LabelingError(
-            f"Nothing is left to export: of {len(snapshot.rows)} questions with gold answers {filter_words(filtered)}. "
-            "Keep all of them, or label others.",
+            _(
+                "Nothing is left to export: of %(n_rows)s questions with gold answers %(left_out)s. Keep all "
+                "of them, or label others."
+            )
+            % {"n_rows": len(snapshot.rows), "left_out": filter_words(filtered)},
             code="nothing_to_export",
         )
     name = f"{snapshot.sha256[:12]}-{format}" + ("" if keep == "all" else f"-{keep}")
@@ -141,10 +148,15 @@ def filter_words(filtered: dict[str, Any]) -> str:
     if filtered.get("keep", "all") == "all":
         return ""
     counts = Counter(filtered["left_out"].values())
-    n, detail = counts.total(), ", ".join(f"{n} {category.replace('_', ' ')}" for category, n in sorted(counts.items()))
-    words = f"{n} {'was' if n == 1 else 'were'} left out" + (f" ({detail})" if detail else "")
+    n, detail = counts.total(), ", ".join(f"{n} {CATEGORIES[category]}" for category, n in sorted(counts.items()))
+    words = ngettext("%(n)s was left out", "%(n)s were left out", n) % {"n": n} + (f" ({detail})" if detail else "")
     if unknown := filtered["n_without_rollouts"]:
-        words += f"; {unknown} {'has' if unknown == 1 else 'have'} no stored rollouts to tell by, and stayed in"
+        stayed = ngettext(
+            "%(n)s has no stored rollouts to tell by, and stayed in",
+            "%(n)s have no stored rollouts to tell by, and stayed in",
+            unknown,
+        )
+        words += "; " + stayed % {"n": unknown}
     return words
 
 
@@ -154,7 +166,10 @@ def _filter(snapshot: DatasetSnapshot, keep: str) -> dict[str, Any]:
     A question is judged by the rollouts of the run that picked it, against its gold answer in the snapshot.
     """
     if keep not in KEEPS:
-        raise LabelingError(f"One cannot keep {keep!r}. There are: {', '.join(KEEPS)}.", code="no_such_filter")
+        raise LabelingError(
+            _("One cannot keep %(keep)s. There are: %(keeps)s.") % {"keep": f"{keep!r}", "keeps": ", ".join(KEEPS)},
+            code="no_such_filter",
+        )
     filtered: dict[str, Any] = {"keep": keep, "left_out": {}}
     if keep == "all":
         return filtered

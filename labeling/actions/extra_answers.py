@@ -2,6 +2,7 @@
 
 from django.db import transaction
 from django.db.models import Exists, OuterRef
+from django.utils.translation import gettext as _
 
 from labeling import policies
 from labeling.actions.rounds import MOST_OVERLAP
@@ -22,30 +23,41 @@ def buy_answer(*, round: Round, question: Question, asked_before: int, by: User 
     policies.check_can_manage(round.pool, by)
     live_round = lock_round(round)
     if live_round.status == Round.Status.CLOSED:
-        raise Conflict("The round is closed; its answers stand.", code="round_closed")
+        raise Conflict(_("The round is closed; its answers stand."), code="round_closed")
     labels = Slot.objects.filter(round=round, question=question, purpose=Slot.Purpose.LABEL)
     asked = labels.exclude(state=Slot.State.VOID)
     n_asked = asked.count()
     if not n_asked:
-        raise LabelingError("Nobody is asked this question in this round.", code="question_not_in_round")
+        raise LabelingError(_("Nobody is asked this question in this round."), code="question_not_in_round")
     if n_asked != asked_before:
         raise Conflict(
-            f"{n_asked} people are asked this question now, not {asked_before}. Look again before you ask one more.",
+            _(
+                "%(n_asked)s people are asked this question now, not %(asked_before)s. Look again before you ask "
+                "one more."
+            )
+            % {"n_asked": n_asked, "asked_before": asked_before},
             code="answers_changed",
         )
     if n_asked >= MOST_OVERLAP:
-        raise Conflict(f"A question gets at most {MOST_OVERLAP} answers.", code="overlap_invalid")
+        raise Conflict(
+            _("A question gets at most %(most_overlap)s answers.") % {"most_overlap": MOST_OVERLAP},
+            code="overlap_invalid",
+        )
     if _n_free_people(round, question) <= asked.filter(state=Slot.State.OPEN).count():
         raise Conflict(
-            "No annotator of the pool is left who has not answered or skipped this question. Invite one more first.",
+            _("No annotator of the pool is left who has not answered or skipped this question. Invite one more first."),
             code="nobody_left",
         )
     if not unsettle_question(round=round, question=question, by=by):
-        raise Conflict("An adjudicator has this question already; it needs no further answer.", code="question_decided")
+        raise Conflict(
+            _("An adjudicator has this question already; it needs no further answer."), code="question_decided"
+        )
     units = BudgetUnit.objects.first_usable_by(round, held_first=False)
     if not units:
         raise Conflict(
-            f"{round.budget} has no unit free for one more answer. Add units first.", code="units_missing", missing=1
+            _("%(budget)s has no unit free for one more answer. Add units first.") % {"budget": round.budget},
+            code="units_missing",
+            missing=1,
         )
     slot = Slot.objects.create(round=round, unit=units[0], question=question, priority=labels[0].priority)
     record_event(

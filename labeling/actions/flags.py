@@ -3,6 +3,7 @@
 from uuid import UUID
 
 from django.db import transaction
+from django.utils.translation import gettext as _
 
 from labeling.actions.answers import check_note
 from labeling.actions.claiming import check_shown
@@ -20,7 +21,7 @@ def flag_question(*, slot: Slot, note: str, idempotency_key: UUID, by: User) -> 
     check_shown(slot, by)
     note = check_note(note)
     if not note:
-        raise LabelingError("Say what the manager should look at.", code="flag_empty")
+        raise LabelingError(_("Say what the manager should look at."), code="flag_empty")
     flag, is_new = Flag.objects.get_or_create(
         by=by, idempotency_key=idempotency_key, defaults={"slot": slot, "note": note}
     )

@@ -6,6 +6,7 @@ from datetime import timedelta
 from typing import Any
 
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from labeling.errors import Conflict
 from labeling.models import AnsweredRequest, User
@@ -27,16 +28,21 @@ def begin_request(*, user: User, key: str, fingerprint: str) -> tuple[AnsweredRe
         return row, True
     if row.fingerprint != fingerprint:
         raise Conflict(
-            "This Idempotency-Key came with another request before. Use a new key for each request, and the same key "
-            "only to send the same again.",
+            _(
+                "This Idempotency-Key came with another request before. Use a new key for each request, and the same "
+                "key only to send the same again."
+            ),
             code="key_reused",
         )
     if row.status is None and now - row.created_at < timedelta(seconds=MOST_SECONDS):
-        raise Conflict("The same request is being answered just now. Try again soon.", code="request_in_progress")
+        raise Conflict(_("The same request is being answered just now. Try again soon."), code="request_in_progress")
     if row.status is None:
         raise Conflict(
-            f"The request with this key was begun at {row.created_at:%Y-%m-%d %H:%M:%S} UTC and broke off before it "
-            "was answered. Look whether it was done; to send it again, use a new key.",
+            _(
+                "The request with this key was begun at %(created_at)s UTC and broke off before it was answered. "
+                "Look whether it was done; to send it again, use a new key."
+            )
+            % {"created_at": f"{row.created_at:%Y-%m-%d %H:%M:%S}"},
             code="outcome_unknown",
         )
     return row, False

@@ -16,6 +16,7 @@ from typing import Any
 from django.core.files import File
 from django.db import IntegrityError, transaction
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from labeling import policies
 from labeling.actions.people import create_pool
@@ -98,7 +99,9 @@ def commit_import(*, batch: ImportBatch, by: User | None) -> ImportBatch:
             batch.save(update_fields=["calibration_set", "new_set", "new_set_pool"])
         report = bring_in(staged, _destination(batch), batch=batch, write=True)
         if makes_set and not report.accepted:
-            raise Conflict("No row of the file can be imported, so no calibration set was made. Choose other columns.")
+            raise Conflict(
+                _("No row of the file can be imported, so no calibration set was made. Choose other columns.")
+            )
         stored_as, batch.stored_as = batch.stored_as, ""
         _mark_committed(batch, report, repair, by)
         transaction.on_commit(lambda: remove_stored(stored_as))
@@ -163,7 +166,10 @@ def pool_named(name: str) -> Pool:
     pool = Pool.objects.filter(name__iexact=" ".join(name.split())).first()
     if pool is None:
         names = ", ".join(f"“{known}”" for known in Pool.objects.values_list("name", flat=True)[:10])
-        raise LabelingError(f"There is no pool named “{name}”. There are: {names or 'none'}.", code="no_such_pool")
+        raise LabelingError(
+            _("There is no pool named “%(name)s”. There are: %(names)s.") % {"name": name, "names": names or _("none")},
+            code="no_such_pool",
+        )
     return pool
 
 
@@ -172,7 +178,11 @@ def calibration_set_named(name: str) -> CalibrationSet:
     kept = CalibrationSet.objects.filter(name__iexact=" ".join(name.split())).select_related("pool").first()
     if kept is None:
         names = ", ".join(f"“{known}”" for known in CalibrationSet.objects.values_list("name", flat=True)[:10])
-        raise LabelingError(f"There is no calibration set “{name}”. There are: {names or 'none'}.", code="no_such_set")
+        raise LabelingError(
+            _("There is no calibration set “%(name)s”. There are: %(names)s.")
+            % {"name": name, "names": names or _("none")},
+            code="no_such_set",
+        )
     return kept
 
 
@@ -184,7 +194,8 @@ def calibration_set_to_fill(*, name: str, pool: Pool | None, by: User | None) ->
     name = " ".join(name.split())
     if not name or len(name) > MAX_NAME_CHARACTERS:
         raise LabelingError(
-            f"A calibration set needs a name of at most {MAX_NAME_CHARACTERS} characters.", code="bad_name"
+            _("A calibration set needs a name of at most %(most)s characters.") % {"most": MAX_NAME_CHARACTERS},
+            code="bad_name",
         )
     kept = CalibrationSet.objects.filter(name__iexact=name).select_related("pool").first()
     if kept is None:
@@ -193,7 +204,10 @@ def calibration_set_to_fill(*, name: str, pool: Pool | None, by: User | None) ->
         return new
     policies.check_can_change_set(kept, by)
     if pool is not None and kept.pool is not None and kept.pool != pool:
-        raise Conflict(f"The calibration set “{kept}” belongs to another pool. Choose another name.", code="name_taken")
+        raise Conflict(
+            _("The calibration set “%(name)s” belongs to another pool. Choose another name.") % {"name": kept},
+            code="name_taken",
+        )
     return kept
 
 
@@ -253,7 +267,7 @@ def _one_at_a_time(batch: ImportBatch) -> Iterator[None]:
             yield
     except IntegrityError as error:
         raise Conflict(
-            "Something else brought in some of these questions just now. Run the import again; nothing was changed."
+            _("Something else brought in some of these questions just now. Run the import again; nothing was changed.")
         ) from error
 
 
@@ -284,9 +298,12 @@ def _check_may_import(batch: ImportBatch, by: User | None) -> None:
 
 def _check_previewed(batch: ImportBatch) -> None:
     if batch.status != ImportBatch.Status.PREVIEWED:
-        raise Conflict(f"This import was {batch.get_status_display().lower()} already. Upload the file again.")
+        raise Conflict(
+            _("This import was %(status)s already. Upload the file again.")
+            % {"status": batch.get_status_display().lower()}
+        )
     if not path_of(batch.stored_as).exists():
-        raise Conflict("The uploaded file is no longer kept. Upload it again.")
+        raise Conflict(_("The uploaded file is no longer kept. Upload it again."))
 
 
 def _discard(batch: ImportBatch) -> None:

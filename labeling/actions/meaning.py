@@ -8,6 +8,7 @@ from itertools import product
 
 from django.db import transaction
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from labeling import policies
 from labeling.actions.settling import (
@@ -31,7 +32,7 @@ def merge_answers(*, round: Round, question: Question, groups: list[set[str]], b
     unit. Saying it again changes nothing.
     """
     if len(groups) < 2:
-        raise LabelingError("Choose at least two groups that mean the same.", code="merge_needs_two")
+        raise LabelingError(_("Choose at least two groups that mean the same."), code="merge_needs_two")
     pairs = {
         pair_of(form, other)
         for i, group in enumerate(groups)
@@ -49,7 +50,7 @@ def split_answer(*, round: Round, question: Question, form: str, others: set[str
     """
     pairs = {pair_of(form, other) for other in others if other != form}
     if not pairs:
-        raise LabelingError("This answer stands alone already.", code="split_needs_two")
+        raise LabelingError(_("This answer stands alone already."), code="split_needs_two")
     _say(round, question, pairs, same=False, by=by)
 
 
@@ -67,7 +68,7 @@ def _say(round: Round, question: Question, pairs: set[Pair], *, same: bool, by: 
     with transaction.atomic():
         live_round = lock_round(round)
         if counted_annotations(round, question) != annotations or verdicts_on(question) != before:
-            raise Conflict("Somebody has changed an answer meanwhile. Look at them again.", code="answers_changed")
+            raise Conflict(_("Somebody has changed an answer meanwhile. Look at them again."), code="answers_changed")
         _refuse_taken(live_round, question, by)
         MeaningVerdict.objects.bulk_create(
             MeaningVerdict(
@@ -111,7 +112,7 @@ def _check_may(round: Round, question: Question, by: User | None) -> None:
         policies.check_can_adjudicate(round.pool, by)
     answered = Annotation.objects.filter(annotator=by, slot__round=round, slot__question=question)
     if by is not None and answered.exists():
-        raise NotAllowed("You have answered this question yourself, so somebody else judges its answers.")
+        raise NotAllowed(_("You have answered this question yourself, so somebody else judges its answers."))
 
 
 def _check_given(round: Round, question: Question, pairs: list[Pair]) -> None:
@@ -119,18 +120,23 @@ def _check_given(round: Round, question: Question, pairs: list[Pair]) -> None:
     said = Annotation.objects.standing().filter(slot__round=round, slot__question=question).exclude(answer="")
     forms = {answer_form(answer) for answer in said.values_list("answer", flat=True)}
     if not forms.issuperset(form for pair in pairs for form in pair):
-        raise Conflict("The answers have changed since this page was made. Look at them again.", code="answers_changed")
+        raise Conflict(
+            _("The answers have changed since this page was made. Look at them again."), code="answers_changed"
+        )
 
 
 def _refuse_taken(round: Round, question: Question, by: User | None) -> None:
     taken = adjudication_slots(round).filter(question=question).exclude(state=Slot.State.OPEN)
     for slot in taken:
         if slot.state == Slot.State.DONE:
-            raise Conflict("An adjudicator has decided this question. The decision stands.", code="question_decided")
+            raise Conflict(_("An adjudicator has decided this question. The decision stands."), code="question_decided")
         held = slot.lease_until is not None and slot.lease_until > timezone.now()
         if slot.holder != by and held:
             raise Conflict(
-                f"{slot.holder} is deciding this question, until {slot.lease_until:%H:%M} UTC. They can merge and "
-                "split its answers themselves.",
+                _(
+                    "%(holder)s is deciding this question, until %(lease_until)s UTC. They can merge and split its "
+                    "answers themselves."
+                )
+                % {"holder": slot.holder, "lease_until": f"{slot.lease_until:%H:%M}"},
                 code="question_held",
             )

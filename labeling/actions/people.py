@@ -7,7 +7,9 @@ from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
 from django.utils import timezone
+from django.utils.formats import date_format
 from django.utils.text import slugify
+from django.utils.translation import gettext as _
 
 from labeling import policies
 from labeling.actions.claiming import lock_person, release_held
@@ -33,9 +35,11 @@ def create_pool(
     policies.check_can_create_pool(by)
     name = " ".join(name.split())
     if not name:
-        raise LabelingError("A pool needs a name.", code="pool_name_missing")
+        raise LabelingError(_("A pool needs a name."), code="pool_name_missing")
     if Pool.objects.filter(name__iexact=name).exists():
-        raise Conflict(f"There is a pool named {name} already. Choose another name.", code="pool_exists")
+        raise Conflict(
+            _("There is a pool named %(name)s already. Choose another name.") % {"name": name}, code="pool_exists"
+        )
     pool = Pool(
         name=name,
         slug=_free_slug(name),
@@ -86,7 +90,9 @@ def remove_member(*, pool: Pool, user: User, role: str, by: User | None) -> None
         return
     if role == Role.MANAGER and not Membership.objects.filter(pool=pool, role=role).exclude(user=user).exists():
         raise Conflict(
-            f"{user} is the last manager of {pool}. Make somebody else a manager first.", code="last_manager"
+            _("%(user)s is the last manager of %(pool)s. Make somebody else a manager first.")
+            % {"user": user, "pool": pool},
+            code="last_manager",
         )
     record_event("member.removed", target=membership, by=by, pool=pool, user=user.username, role=role)
     membership.delete()
@@ -122,7 +128,9 @@ def accept_invitation(*, token: str, user: User) -> Membership:
     now = timezone.now()
     invitation = Invitation.objects.with_token(token).select_related("pool").first()
     if invitation is None:
-        raise LabelingError("There is no such invitation. Check that the link is complete.", code="invitation_unknown")
+        raise LabelingError(
+            _("There is no such invitation. Check that the link is complete."), code="invitation_unknown"
+        )
     taken = Invitation.objects.open_at(now).filter(pk=invitation.pk).update(accepted_by=user, accepted_at=now)
     if not taken:
         invitation.refresh_from_db()
@@ -130,23 +138,28 @@ def accept_invitation(*, token: str, user: User) -> Membership:
             raise refusal(invitation)
         membership = Membership.objects.of(user, Role(invitation.role)).filter(pool=invitation.pool).first()
         if membership is None:
-            raise Conflict("You used this invitation and have left since. Ask for a new one.", code="invitation_used")
+            raise Conflict(
+                _("You used this invitation and have left since. Ask for a new one."), code="invitation_used"
+            )
         return membership
-    membership, _ = Membership.objects.get_or_create(pool=invitation.pool, user=user, role=invitation.role)
+    membership, _is_new = Membership.objects.get_or_create(pool=invitation.pool, user=user, role=invitation.role)
     record_event("invitation.accepted", target=invitation, by=user, pool=invitation.pool, role=invitation.role)
     return membership
 
 
 def refusal(invitation: Invitation) -> Conflict:
     """Return why an invitation can no longer be accepted."""
-    ask = f"Ask a manager of {invitation.pool} for a new one."
+    names = {"pool": invitation.pool, "day": date_format(invitation.expires_at, "d F Y")}
     if invitation.revoked_at is not None:
-        return Conflict(f"This invitation was withdrawn. {ask}", code="invitation_revoked")
+        words = _("This invitation was withdrawn. Ask a manager of %(pool)s for a new one.")
+        return Conflict(words % names, code="invitation_revoked")
     if invitation.accepted_at is not None:
-        return Conflict(
-            f"This invitation has been used already; a link is for one person. {ask}", code="invitation_used"
+        words = _(
+            "This invitation has been used already; a link is for one person. Ask a manager of %(pool)s for a new one."
         )
-    return Conflict(f"This invitation ran out on {invitation.expires_at:%d %B %Y}. {ask}", code="invitation_expired")
+        return Conflict(words % names, code="invitation_used")
+    words = _("This invitation ran out on %(day)s. Ask a manager of %(pool)s for a new one.")
+    return Conflict(words % names, code="invitation_expired")
 
 
 @transaction.atomic
@@ -195,7 +208,8 @@ def _new_user(username: str) -> User:
 
 def _save_new(user: User) -> None:
     taken = Conflict(
-        f"The name {user.username} is taken. Log in if it is yours, or choose another.", code="username_taken"
+        _("The name %(name)s is taken. Log in if it is yours, or choose another.") % {"name": user.username},
+        code="username_taken",
     )
     if User.objects.filter(username__iexact=user.username).exists():
         raise taken
@@ -217,5 +231,7 @@ def revoke_invitation(*, invitation: Invitation, by: User | None) -> Invitation:
     if gone:
         record_event("invitation.revoked", target=invitation, by=by, pool=invitation.pool)
     elif invitation.accepted_at is not None:
-        raise Conflict("The invitation has been accepted already. Remove the person instead.", code="invitation_used")
+        raise Conflict(
+            _("The invitation has been accepted already. Remove the person instead."), code="invitation_used"
+        )
     return invitation

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 
 from django.db import IntegrityError, transaction
+from django.utils.translation import gettext as _
 
 from labeling import policies
 from labeling.audit import record_event
@@ -58,7 +59,9 @@ def create_policy_model(
             added.save()
             record_event("policy_model.created", target=added, by=by, engine=engine, model=added.model)
     except IntegrityError as error:
-        raise Conflict(f"There is a policy model named “{added.name}” already. Choose another name.") from error
+        raise Conflict(
+            _("There is a policy model named “%(name)s” already. Choose another name.") % {"name": added.name}
+        ) from error
     return added
 
 
@@ -74,37 +77,48 @@ def check_policy_model(model: PolicyModel) -> Mapping[str, object]:
 
 def _check_fields(model: PolicyModel) -> None:
     if not model.name or not model.model:
-        raise LabelingError("A policy model needs a name and a model.", code="invalid_policy_model")
+        raise LabelingError(_("A policy model needs a name and a model."), code="invalid_policy_model")
     if model.engine not in engine_kinds():
         raise LabelingError(
-            f"The engine is “{model.engine}”; it must be one of {', '.join(engine_kinds())}.",
+            _("The engine is “%(engine)s”; it must be one of %(engines)s.")
+            % {"engine": model.engine, "engines": ", ".join(engine_kinds())},
             code="invalid_policy_model",
         )
     if model.engine == "openai" and not re.match(r"https?://\S+$", model.base_url):
         raise LabelingError(
-            f"The address of the server is “{model.base_url}”; it must start with http:// or https:// and usually ends "
-            "in /v1.",
+            _(
+                "The address of the server is “%(base_url)s”; it must start with http:// or https:// and usually "
+                "ends in /v1."
+            )
+            % {"base_url": model.base_url},
             code="invalid_policy_model",
         )
     if model.api_key_env and not KEY_VARIABLE.fullmatch(model.api_key_env):
         raise LabelingError(
-            f"The key's variable is “{model.api_key_env}”; give the name of an environment variable that ends in "
-            "_API_KEY (never the key itself).",
+            _(
+                "The key's variable is “%(api_key_env)s”; give the name of an environment variable that ends in "
+                "_API_KEY (never the key itself)."
+            )
+            % {"api_key_env": model.api_key_env},
             code="invalid_policy_model",
         )
     if reserved := {"model", "base_url", "api_key_env"} & model.options.keys():
         raise LabelingError(
-            f"The options repeat {', '.join(sorted(reserved))}; those have fields of their own.",
+            _("The options repeat %(reserved)s; those have fields of their own.")
+            % {"reserved": ", ".join(sorted(reserved))},
             code="invalid_policy_model",
         )
     for label, value, low, high in (("temperature", model.temperature, 0, 5), ("top_p", model.top_p, 1e-9, 1)):
         if value is not None and not low <= value <= high:
             raise LabelingError(
-                f"The {label} is {value}; it must be between {low:g} and {high:g}.", code="invalid_policy_model"
+                _("The %(label)s is %(value)s; it must be between %(low)s and %(high)s.")
+                % {"label": label, "value": value, "low": f"{low:g}", "high": f"{high:g}"},
+                code="invalid_policy_model",
             )
     for tokens in (model.max_tokens, model.probe_max_tokens):
         if not 1 <= tokens <= MOST_TOKENS:
             raise LabelingError(
-                f"Found a limit of {tokens:,} tokens; it must be between 1 and {MOST_TOKENS:,}.",
+                _("Found a limit of %(tokens)s tokens; it must be between 1 and %(most_tokens)s.")
+                % {"tokens": f"{tokens:,}", "most_tokens": f"{MOST_TOKENS:,}"},
                 code="invalid_policy_model",
             )

@@ -1,6 +1,7 @@
 """What a pool tells its annotators."""
 
 from django.db import transaction
+from django.utils.translation import gettext as _
 
 from labeling import policies
 from labeling.audit import record_event
@@ -14,7 +15,7 @@ def save_guideline(*, pool: Pool, text: str, by: User) -> Guideline:
     policies.check_can_manage(pool, by)
     text = text.replace("\r\n", "\n").strip()
     if not text:
-        raise LabelingError("The guideline is empty. Write what annotators should do.", code="guideline_empty")
+        raise LabelingError(_("The guideline is empty. Write what annotators should do."), code="guideline_empty")
     Pool.objects.select_for_update(no_key=True).get(pk=pool.pk)
     latest = Guideline.objects.filter(pool=pool).order_by("-version").first()
     if latest is not None and latest.text == text:

@@ -7,6 +7,8 @@ such, costs no unit and counts for nothing; what was answered is on record.
 import hashlib
 
 from django.db import transaction
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from labeling import policies
 from labeling.actions.answers import check_answer, check_reason
@@ -66,13 +68,15 @@ def answer_practice(
         return earlier
     item = next_practice(round=round, user=by)
     if item is None or item.pk != item_id:
-        raise Conflict("This practice question is not your next. Go on from the round's page.", code="practice_changed")
+        raise Conflict(
+            _("This practice question is not your next. Go on from the round's page."), code="practice_changed"
+        )
     given = PracticeAnswer(round=round, item=item, annotator=by, against=item.answer)
     policy = policy_of(round.pool)
     if skip:
         if not round.practice_may_be_skipped:
             raise LabelingError(
-                "Practice cannot be skipped in this round. Answer as well as you can: it counts for nothing.",
+                _("Practice cannot be skipped in this round. Answer as well as you can: it counts for nothing."),
                 code="practice_not_skippable",
             )
         given.is_skipped = True
@@ -99,7 +103,11 @@ def check_practised(*, round: Round, user: User) -> None:
     """Refuse questions of the round to whoever has practice before them."""
     if next_practice(round=round, user=user) is not None:
         raise Conflict(
-            f"{round} begins with {round.n_practice} practice question{'s' if round.n_practice > 1 else ''}. Answer "
-            "them first.",
+            ngettext(
+                "%(round)s begins with %(n)s practice question. Answer them first.",
+                "%(round)s begins with %(n)s practice questions. Answer them first.",
+                round.n_practice,
+            )
+            % {"round": round, "n": round.n_practice},
             code="practice_due",
         )

@@ -8,6 +8,7 @@ import hashlib
 from uuid import UUID
 
 from django.db import IntegrityError, transaction
+from django.utils.translation import gettext as _
 
 from labeling.actions.revising import revise
 from labeling.audit import record_event
@@ -38,7 +39,7 @@ def stored_model_answers(run: SelectionRun, asked: Question | CalibrationItem) -
     """
     found = ModelAnswers.objects.filter(run=run, question_fingerprint=asked.fingerprint).first()
     if found is None and (answers := engine.model_answers(run, asked)):
-        found, _ = ModelAnswers.objects.get_or_create(
+        found, _is_new = ModelAnswers.objects.get_or_create(
             run=run, question_fingerprint=asked.fingerprint, defaults={"answers": answers}
         )
     return list(found.answers) if found is not None else []
@@ -114,11 +115,11 @@ def change_answer(
     """
     _check_own(reveal, by)
     if chosen is not None and not 0 <= chosen < len(reveal.answers):
-        raise LabelingError("Choose one of the answers that are shown.", code="reveal_choice_unknown")
+        raise LabelingError(_("Choose one of the answers that are shown."), code="reveal_choice_unknown")
     if chosen is not None and chosen == reveal.own:
         return keep_answer(reveal=reveal, by=by)
     if not why.strip():
-        raise LabelingError("Say in a few words why you change your answer.", code="reveal_reason_missing")
+        raise LabelingError(_("Say in a few words why you change your answer."), code="reveal_reason_missing")
     decided = _decided(reveal)
     if decided and (decided.annotation is None or decided.annotation.idempotency_key != idempotency_key):
         raise already_decided()
@@ -168,13 +169,15 @@ def _decided(reveal: Reveal) -> RevealDecision | None:
 
 def _check_own(reveal: Reveal, by: User) -> None:
     if reveal.annotation.annotator_id != by.pk:
-        raise LabelingError("This is somebody else's answer.", code="reveal_not_yours")
+        raise LabelingError(_("This is somebody else's answer."), code="reveal_not_yours")
 
 
 def already_decided() -> Conflict:
     """Return why a decision cannot be taken again."""
     return Conflict(
-        "You have decided this already. If your answer is wrong, revise it: your answers are listed on the round's "
-        "page.",
+        _(
+            "You have decided this already. If your answer is wrong, revise it: your answers are listed on the round's "
+            "page."
+        ),
         code="already_decided",
     )

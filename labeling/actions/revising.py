@@ -6,6 +6,7 @@ from uuid import UUID
 from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from labeling import policies
 from labeling.actions import claiming
@@ -37,20 +38,25 @@ def undo(*, slot: Slot, by: User) -> Slot:
         annotation = _own(slot, by)
         if Reveal.objects.filter(annotation=annotation).exists():
             raise Conflict(
-                "You have been shown answers of the model since. Change your answer on that page instead: what you "
-                "said first stays on record as said before.",
+                _(
+                    "You have been shown answers of the model since. Change your answer on that page instead: what you "
+                    "said first stays on record as said before."
+                ),
                 code="undo_after_reveal",
             )
         if not can_undo(annotation):
             raise Conflict(
-                f"This was submitted more than {settings.ASSAY_UNDO_SECONDS} seconds ago. Revise it instead: your "
-                "answers are listed on the round's page.",
+                _(
+                    "This was submitted more than %(n)s seconds ago. Revise it instead: your "
+                    "answers are listed on the round's page."
+                )
+                % {"n": settings.ASSAY_UNDO_SECONDS},
                 code="undo_too_late",
             )
         _refuse_closed(slot.round)
         if not slot.is_check and not unsettle_question(round=slot.round, question=slot.asked, by=by):
             raise Conflict(
-                "An adjudicator has this question already. Revise your answer instead.", code="question_decided"
+                _("An adjudicator has this question already. Revise your answer instead."), code="question_decided"
             )
         Withdrawal.objects.create(annotation=annotation)
         record_event(
@@ -108,7 +114,7 @@ def revise(
     """
     policies.check_can_annotate(slot.pool, by)
     if reason and answer.strip():
-        raise LabelingError("Give an answer or say why there is none, not both.", code="answer_ambiguous")
+        raise LabelingError(_("Give an answer or say why there is none, not both."), code="answer_ambiguous")
     annotation = Annotation(
         annotator=by,
         idempotency_key=idempotency_key,
@@ -139,8 +145,10 @@ def _revise_once(slot: Slot, annotation: Annotation) -> Annotation:
             raise claiming.key_used()
         if (with_key.answer, with_key.unanswerable_reason) != (annotation.answer, annotation.unanswerable_reason):
             raise Conflict(
-                "This form was sent before, with another answer. What you typed is kept: reload the page and send it "
-                "again.",
+                _(
+                    "This form was sent before, with another answer. What you typed is kept: reload the page and send "
+                    "it again."
+                ),
                 code="key_used",
             )
         return with_key
@@ -167,10 +175,10 @@ def _revise_once(slot: Slot, annotation: Annotation) -> Annotation:
 def _own(slot: Slot, by: User) -> Annotation:
     annotation = own_annotation(slot, by)
     if annotation is None:
-        raise Conflict("You have not answered this question.", code="not_answered")
+        raise Conflict(_("You have not answered this question."), code="not_answered")
     if annotation.surplus:
         raise Conflict(
-            "This answer came after your time had run out and does not count, so it cannot be changed.",
+            _("This answer came after your time had run out and does not count, so it cannot be changed."),
             code="revision_not_counted",
         )
     return annotation
@@ -178,4 +186,4 @@ def _own(slot: Slot, by: User) -> Annotation:
 
 def _refuse_closed(round: Round) -> None:
     if Round.objects.filter(pk=round.pk, status=Round.Status.CLOSED).exists():
-        raise Conflict("The round is closed; its answers stand.", code="round_closed")
+        raise Conflict(_("The round is closed; its answers stand."), code="round_closed")

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from django.db import transaction
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from labeling import policies
 from labeling.actions.checks import add_checks, check_practice
@@ -56,29 +57,38 @@ def open_round(
     """
     policies.check_can_manage(run.pool, by)
     if budget.pool_id != run.pool_id:
-        raise LabelingError(f"The budget {budget} belongs to another pool.", code="budget_of_another_pool")
+        raise LabelingError(
+            _("The budget %(budget)s belongs to another pool.") % {"budget": budget}, code="budget_of_another_pool"
+        )
     if budget.purpose != Budget.Purpose.LABELS:
-        raise LabelingError(f"{budget} pays for calibration checks only.", code="budget_for_checks")
+        raise LabelingError(
+            _("%(budget)s pays for calibration checks only.") % {"budget": budget}, code="budget_for_checks"
+        )
     calibration_set = (calibration_set or run.calibration_set) if check_rate or n_practice else None
     _check_quality(run.pool, calibration_set, check_rate, n_practice)
     if not 1 <= overlap <= MOST_OVERLAP:
         raise LabelingError(
-            f"Found an overlap of {overlap}; a question gets between 1 and {MOST_OVERLAP} answers.",
+            _("Found an overlap of %(overlap)s; a question gets between 1 and %(most_overlap)s answers.")
+            % {"overlap": overlap, "most_overlap": MOST_OVERLAP},
             code="overlap_invalid",
         )
     _check_blindness(blindness, control_share)
     if run.status != SelectionRun.Status.FINISHED:
         raise Conflict(
-            f"{run} is {run.get_status_display().lower()}; only a finished run has picks.", code="run_not_finished"
+            _("%(run)s is %(status)s; only a finished run has picks.")
+            % {"run": run, "status": run.get_status_display().lower()},
+            code="run_not_finished",
         )
     Pool.objects.select_for_update(no_key=True).get(pk=run.pool_id)
     Budget.objects.select_for_update(no_key=True).get(pk=budget.pk)
     picks = list(run.picks.select_related("question").order_by("rank"))
     if not picks:
-        raise Conflict(f"{run} picked no question, so there is nothing to label.", code="run_without_picks")
+        raise Conflict(
+            _("%(run)s picked no question, so there is nothing to label.") % {"run": run}, code="run_without_picks"
+        )
     questions = [pick.question_id for pick in picks]
     _refuse(
-        "are labeled already",
+        _("%(n)s of the picked questions are labeled already: %(named)s."),
         "question_has_gold",
         list(
             GoldAnswer.objects.filter(question__in=questions)
@@ -87,7 +97,7 @@ def open_round(
         ),
     )
     _refuse(
-        "are being labeled in another round; close it first",
+        _("%(n)s of the picked questions are being labeled in another round; close it first: %(named)s."),
         "question_in_round",
         list(
             Slot.objects.filter(question__in=questions)
@@ -117,7 +127,7 @@ def open_round(
     slots = [
         Slot(round=round, unit=next(free), question=pick.question, priority=pick.rank)
         for pick in picks
-        for _ in range(overlap)
+        for _copy in range(overlap)
     ]
     check_practice(round=round, asked={pick.question.fingerprint for pick in picks})
     Slot.objects.bulk_create(add_checks(round=round, slots=slots, by=by), batch_size=1000)
@@ -148,18 +158,37 @@ def _units_for(
     """Return free units for the answers, and those to be held back. Raises Conflict with the exact numbers."""
     if held is not None and not 0 <= held <= MOST_HELD:
         raise LabelingError(
-            f"Found {held} units to hold back; a round holds between 0 and {MOST_HELD:,}.", code="held_invalid"
+            _("Found %(held)s units to hold back; a round holds between 0 and %(most_held)s.")
+            % {"held": held, "most_held": f"{MOST_HELD:,}"},
+            code="held_invalid",
         )
     answers = n_questions * overlap
     wanted = answers + (held or 0)
     most = answers + (n_held_by_default(n_questions, overlap) if held is None else held)
     found = list(budget.units.free().order_by("number")[:most])
     if len(found) < wanted:
-        held_too = f" and {held} held back" if held else ""
+        if held:
+            words = _(
+                "%(n_questions)s questions × %(overlap)s answers and %(held)s held back need %(wanted)s units; "
+                "%(budget)s has %(free)s free, %(missing)s too few. Add units, or lower the overlap or what is held "
+                "back."
+            )
+        else:
+            words = _(
+                "%(n_questions)s questions × %(overlap)s answers need %(wanted)s units; %(budget)s has %(free)s free, "
+                "%(missing)s too few. Add units, or lower the overlap."
+            )
         raise Conflict(
-            f"{n_questions} questions × {overlap} answers{held_too} need {wanted} units; {budget} has "
-            f"{len(found)} free, {wanted - len(found)} too few. Add units, or lower "
-            f"the overlap{' or what is held back' if held else ''}.",
+            words
+            % {
+                "n_questions": n_questions,
+                "overlap": overlap,
+                "held": held,
+                "wanted": wanted,
+                "budget": budget,
+                "free": len(found),
+                "missing": wanted - len(found),
+            },
             code="units_missing",
             wanted=wanted,
             free=len(found),
@@ -171,44 +200,53 @@ def _units_for(
 def _check_quality(pool: Pool, calibration_set: CalibrationSet | None, check_rate: float, n_practice: int) -> None:
     if not 0 <= check_rate <= MOST_CHECKS_PER_ANSWER:
         raise LabelingError(
-            f"Found a check rate of {check_rate}; it lies between 0 and {MOST_CHECKS_PER_ANSWER} checks for each "
-            "answer.",
+            _(
+                "Found a check rate of %(check_rate)s; it lies between 0 and %(most_checks_per_answer)s checks "
+                "for each answer."
+            )
+            % {"check_rate": check_rate, "most_checks_per_answer": MOST_CHECKS_PER_ANSWER},
             code="check_rate_invalid",
         )
     if not 0 <= n_practice <= MOST_PRACTICE:
         raise LabelingError(
-            f"Found {n_practice} practice questions; a round has between 0 and {MOST_PRACTICE}.",
+            _("Found %(n_practice)s practice questions; a round has between 0 and %(most_practice)s.")
+            % {"n_practice": n_practice, "most_practice": MOST_PRACTICE},
             code="practice_invalid",
         )
     if (check_rate or n_practice) and calibration_set is None:
         raise LabelingError(
-            "Checks and practice come from a calibration set, and the run has none. Choose a set, or 0 for both.",
+            _("Checks and practice come from a calibration set, and the run has none. Choose a set, or 0 for both."),
             code="calibration_set_missing",
         )
     if calibration_set is not None and calibration_set.pool_id not in (None, pool.pk):
         raise LabelingError(
-            f"The calibration set {calibration_set} belongs to another pool.", code="calibration_set_of_another_pool"
+            _("The calibration set %(calibration_set)s belongs to another pool.")
+            % {"calibration_set": calibration_set},
+            code="calibration_set_of_another_pool",
         )
 
 
 def _check_blindness(blindness: str, control_share: float) -> None:
     if blindness not in Round.Blindness.values:
         raise LabelingError(
-            f"Found {blindness!r} for when the model's answers are shown. There are: "
-            f"{', '.join(Round.Blindness.values)}.",
+            _("Found %(blindness)s for when the model's answers are shown. There are: %(values)s.")
+            % {"blindness": f"{blindness!r}", "values": ", ".join(Round.Blindness.values)},
             code="blindness_invalid",
         )
     if not 0 <= control_share <= 1:
         raise LabelingError(
-            f"Found {control_share} for the share of questions that stay blind; it lies between 0 and 1.",
+            _("Found %(control_share)s for the share of questions that stay blind; it lies between 0 and 1.")
+            % {"control_share": control_share},
             code="control_share_invalid",
         )
 
 
-def _refuse(why: str, code: str, uids: Sequence[str]) -> None:
+def _refuse(words: str, code: str, uids: Sequence[str]) -> None:
     if uids:
-        named = ", ".join(uids[:5]) + (f" and {len(uids) - 5} more" if len(uids) > 5 else "")
-        raise Conflict(f"{len(uids)} of the picked questions {why}: {named}.", code=code, uids=list(uids))
+        named = ", ".join(uids[:5])
+        if len(uids) > 5:
+            named = _("%(named)s and %(n)s more") % {"named": named, "n": len(uids) - 5}
+        raise Conflict(words % {"n": len(uids), "named": named}, code=code, uids=list(uids))
 
 
 @transaction.atomic
@@ -256,7 +294,8 @@ def _change_status(round: Round, to: Round.Status, by: User | None) -> Round:
         return found
     if to not in Round.ALLOWED_TRANSITIONS[Round.Status(found.status)]:
         raise Conflict(
-            f"{found} is {found.get_status_display().lower()} and cannot become {to.label.lower()}.",
+            _("%(round)s is %(status)s and cannot become %(wanted)s.")
+            % {"round": found, "status": found.get_status_display().lower(), "wanted": to.label.lower()},
             code="round_status",
         )
     found.status = to

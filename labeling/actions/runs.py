@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from django.db import transaction
+from django.utils.translation import gettext as _
 
 from labeling import policies
 from labeling.actions import work
@@ -61,27 +62,34 @@ def create_run(
     policies.check_can_manage(pool, by)
     if policy_model is not None and generation_fingerprint:
         raise LabelingError(
-            "Choose where the answers come from: either a policy model or recorded votes.", code="invalid_run"
+            _("Choose where the answers come from: either a policy model or recorded votes."), code="invalid_run"
         )
     if calibration_set is not None and calibration_set.pool_id not in {None, pool.pk}:
         raise LabelingError(
-            f"The calibration set “{calibration_set}” belongs to the pool “{calibration_set.pool}”. "
-            "Choose one that belongs to this pool or is shared.",
+            _(
+                "The calibration set “%(calibration_set)s” belongs to the pool “%(pool)s”. Choose one that "
+                "belongs to this pool or is shared."
+            )
+            % {"calibration_set": calibration_set, "pool": calibration_set.pool},
             code="invalid_run",
         )
     if continues is not None and (continues.pool_id != pool.pk or continues.status != SelectionRun.Status.FINISHED):
         raise LabelingError(
-            f"{continues} cannot be gone on from. Choose a finished run of this pool.", code="invalid_run"
+            _("%(continues)s cannot be gone on from. Choose a finished run of this pool.") % {"continues": continues},
+            code="invalid_run",
         )
     if question_limit is not None and not 1 <= question_limit <= MOST_QUESTIONS:
         raise LabelingError(
-            f"Found {question_limit:,} questions to look at; it must be between 1 and {MOST_QUESTIONS:,}.",
+            _("Found %(question_limit)s questions to look at; it must be between 1 and %(most_questions)s.")
+            % {"question_limit": f"{question_limit:,}", "most_questions": f"{MOST_QUESTIONS:,}"},
             code="invalid_run",
         )
     for name in ("n_outcomes", "n_probes"):
         if (config.get(name) or 0) > MOST_ANSWERS:
             raise LabelingError(
-                f"Found {config[name]:,} answers to each question; the most is {MOST_ANSWERS:,}.", code="invalid_run"
+                _("Found %(config)s answers to each question; the most is %(most_answers)s.")
+                % {"config": f"{config[name]:,}", "most_answers": f"{MOST_ANSWERS:,}"},
+                code="invalid_run",
             )
     chosen = questions_chosen(pool, question_limit)
     n_questions = len(chosen)
@@ -93,8 +101,11 @@ def create_run(
     )
     if n_questions < cast(int, settings["budget"]):
         raise EngineFailure(
-            f"The pool has {n_questions} questions to choose from; the budget asks for {settings['budget']}. "
-            "Lower the budget or add questions.",
+            _(
+                "The pool has %(n_questions)s questions to choose from; the budget asks for %(budget)s. Lower "
+                "the budget or add questions."
+            )
+            % {"n_questions": n_questions, "budget": settings["budget"]},
             code="pool_too_small",
         )
     card = strategy_card(str(settings["strategy"]))
@@ -106,11 +117,17 @@ def create_run(
         _check_recorded_votes(pool, calibration_set, generation_fingerprint)
     brings_clusters = card.uses_clusters and _n_clusters(pool, chosen, generation_fingerprint, settings) > 0
     if card.needs_embeddings and not embedder and not brings_clusters:
-        what = "picks from clusters, and the questions bring none" if card.uses_clusters else "makes its own clusters"
-        raise LabelingError(
-            f"The strategy “{card.key}” {what}. Name an embedder to make them with, or choose another strategy.",
-            code="invalid_run",
-        )
+        if card.uses_clusters:
+            words = _(
+                "The strategy “%(key)s” picks from clusters, and the questions bring none. Name an embedder to make "
+                "them with, or choose another strategy."
+            )
+        else:
+            words = _(
+                "The strategy “%(key)s” makes its own clusters. Name an embedder to make them with, or choose another "
+                "strategy."
+            )
+        raise LabelingError(words % {"key": card.key}, code="invalid_run")
     if needs_budget(settings):
         _check_enough_to_pick(pool, chosen, calibration_set if asks_answers else None, continues, settings)
     if embedder:
@@ -155,15 +172,24 @@ def retry_run(run: SelectionRun, *, by: User | None) -> SelectionRun:
 def _check_sources(card: StrategyCard, *, has_answers: bool, has_calibration: bool) -> None:
     """Raise LabelingError where the strategy needs answers or a calibration set and is given none."""
     if (card.needs_answers or card.needs_internals) and not has_answers:
-        what = "looks inside the model" if card.needs_internals else "reads the model's answers"
-        raise LabelingError(
-            f"The strategy “{card.title}” {what}. Choose where the answers come from, or another strategy.",
-            code="missing_evidence",
-        )
+        if card.needs_internals:
+            words = _(
+                "The strategy “%(title)s” looks inside the model. Choose where the answers come from, or another "
+                "strategy."
+            )
+        else:
+            words = _(
+                "The strategy “%(title)s” reads the model's answers. Choose where the answers come from, or another "
+                "strategy."
+            )
+        raise LabelingError(words % {"title": card.title}, code="missing_evidence")
     if card.needs_calibration and not has_calibration:
         raise LabelingError(
-            f"The strategy “{card.title}” needs a calibration set: questions with known answers, like the pool's. "
-            "Choose one, or another strategy.",
+            _(
+                "The strategy “%(title)s” needs a calibration set: questions with known answers, like the "
+                "pool's. Choose one, or another strategy."
+            )
+            % {"title": card.title},
             code="missing_evidence",
         )
 
@@ -190,15 +216,18 @@ def _check_enough_to_pick(
 ) -> None:
     """Raise where fewer questions than the budget are new: unlabeled, in no round, each once, with unknown answers."""
     spoken_for = questions_spoken_for(pool).keys() | picks_gone_on_from(SelectionRun(continues=continues))
-    free = [fingerprint for uid, fingerprint, _ in chosen if uid not in spoken_for]
+    free = [fingerprint for uid, fingerprint, _cluster in chosen if uid not in spoken_for]
     if settings["exclude_repeats"]:
         items = None if calibration_set is None else calibration_set.items.values_list("fingerprint", flat=True)
         free = list(set(free) - set(items or ()))
     if len(free) < cast(int, settings["budget"]):
         raise EngineFailure(
-            f"Of {len(chosen)} questions {len(free)} can be picked; the budget asks for {settings['budget']}. The "
-            "others are labeled, in a round, picked before, asked twice, or in the calibration set. Lower the budget "
-            "or add questions.",
+            _(
+                "Of %(n_chosen)s questions %(n_free)s can be picked; the budget asks for %(budget)s. The others "
+                "are labeled, in a round, picked before, asked twice, or in the calibration set. Lower the "
+                "budget or add questions."
+            )
+            % {"n_chosen": len(chosen), "n_free": len(free), "budget": settings["budget"]},
             code="pool_too_small",
         )
 
@@ -208,7 +237,8 @@ def _check_recorded_votes(pool: Pool, calibration_set: CalibrationSet | None, fi
     of_pool = RecordedVotes.objects.filter(question_fingerprint__in=pool.questions.values("fingerprint"))
     if not of_pool.filter(generation_fingerprint=fingerprint).exists():
         raise LabelingError(
-            f"No votes are recorded for this pool under {fingerprint}. Import a votes file for the pool first.",
+            _("No votes are recorded for this pool under %(fingerprint)s. Import a votes file for the pool first.")
+            % {"fingerprint": fingerprint},
             code="no_recorded_votes",
         )
     if calibration_set is None:
@@ -219,7 +249,8 @@ def _check_recorded_votes(pool: Pool, calibration_set: CalibrationSet | None, fi
     other = of_set.values_list("generation_fingerprint", flat=True).first()
     if other is None:
         raise LabelingError(
-            f"No votes are recorded for the calibration set “{calibration_set}”. Import a votes file for it first.",
+            _("No votes are recorded for the calibration set “%(calibration_set)s”. Import a votes file for it first.")
+            % {"calibration_set": calibration_set},
             code="no_recorded_votes",
         )
     check_same_settings(pool=fingerprint, calibration=other)

@@ -5,6 +5,7 @@ from datetime import timedelta
 from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from labeling.actions import claiming
 from labeling.audit import record_event
@@ -30,7 +31,8 @@ def unskip_slot(*, slot: Slot, by: User) -> Slot:
     skip = recent_skip(slot=slot, by=by)
     if skip is None:
         raise Conflict(
-            f"This was skipped more than {settings.ASSAY_UNDO_SECONDS} seconds ago; it goes to somebody else.",
+            _("This was skipped more than %(n)s seconds ago; it goes to somebody else.")
+            % {"n": settings.ASSAY_UNDO_SECONDS},
             code="skip_too_late",
         )
     now = timezone.now()
@@ -40,7 +42,7 @@ def unskip_slot(*, slot: Slot, by: User) -> Slot:
         state=Slot.State.LEASED, holder=by, lease_until=claiming.lease_end(now), claimed_at=now
     )
     if not taken:
-        raise Conflict("Somebody else has taken this question in the meantime.", code="skip_taken")
+        raise Conflict(_("Somebody else has taken this question in the meantime."), code="skip_taken")
     skip.delete()
     record_event("slot.unskipped", target=slot, by=by, pool=slot.pool)
     return slot

@@ -8,6 +8,7 @@ from datetime import timedelta
 
 from django.db import transaction
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from labeling import policies
 from labeling.audit import record_event
@@ -33,16 +34,22 @@ def create_token(
     an expiry that is not between now and ten years from now; NotAllowed for a pool of others.
     """
     if pool is not None and not Pool.objects.visible_to(by).filter(pk=pool.pk).exists():
-        raise NotAllowed(f"You have no role in {pool}, so a token of yours opens nothing there.")
+        raise NotAllowed(_("You have no role in %(pool)s, so a token of yours opens nothing there.") % {"pool": pool})
     name = name.strip()
     if not name:
-        raise LabelingError("The token has no name. Say which machine or job it is for.", code="name_missing")
+        raise LabelingError(_("The token has no name. Say which machine or job it is for."), code="name_missing")
     unknown = [scope for scope in scopes if scope not in ApiToken.Scope.values]
     if unknown or not scopes:
-        found = f"There is no scope {unknown[0]!r}" if unknown else "The token has no scope"
-        raise LabelingError(f"{found}. Choose from: {', '.join(ApiToken.Scope.values)}.", code="no_such_scope")
+        if unknown:
+            words = _("There is no scope %(scope)s. Choose from: %(scopes)s.")
+        else:
+            words = _("The token has no scope. Choose from: %(scopes)s.")
+        named = {"scope": repr(unknown[0]) if unknown else "", "scopes": ", ".join(ApiToken.Scope.values)}
+        raise LabelingError(words % named, code="no_such_scope")
     if expires_in is not None and not timedelta(0) < expires_in <= timedelta(days=MOST_DAYS):
-        raise LabelingError(f"A token can expire after 1 to {MOST_DAYS} days.", code="expiry_invalid")
+        raise LabelingError(
+            _("A token can expire after 1 to %(most_days)s days.") % {"most_days": MOST_DAYS}, code="expiry_invalid"
+        )
     token = ApiToken.PREFIX + secrets.token_urlsafe(TOKEN_BYTES)
     row = ApiToken.objects.create(
         owner=by,
@@ -62,7 +69,7 @@ def revoke_token(*, token: ApiToken, by: User) -> None:
     """Close a token of one's own, or of a pool that one manages, for good; a second time changes nothing."""
     if token.owner_id != by.pk:
         if token.pool is None:
-            raise NotAllowed("Only its owner can revoke a token that opens all of their pools.")
+            raise NotAllowed(_("Only its owner can revoke a token that opens all of their pools."))
         policies.check_can_manage(token.pool, by)
     if ApiToken.objects.filter(pk=token.pk, revoked_at__isnull=True).update(revoked_at=timezone.now()):
         record_event("token.revoked", target=token, by=by, pool=token.pool, name=token.name)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from labeling.errors import Conflict
 from labeling.models.work import Work
@@ -25,7 +26,10 @@ def cancel(work: Work) -> bool:
     is_asked = idle or rows.filter(status=Status.RUNNING).update(cancel_requested=True)
     work.refresh_from_db()
     if not is_asked and work.status != Status.CANCELLED:
-        raise Conflict(f"The {_name(work)} is {work.get_status_display().lower()}; there is nothing to cancel.")
+        raise Conflict(
+            _("The %(name)s is %(status)s; there is nothing to cancel.")
+            % {"name": _name(work), "status": work.get_status_display().lower()}
+        )
     return bool(is_asked)
 
 
@@ -36,7 +40,10 @@ def retry(work: Work, **fields: Any) -> None:
     """
     if work.status == Status.FAILED and not work.may_be_retried:
         name = _name(work)
-        raise Conflict(f"The {name} would fail the same way again: {work.error} Start a new {name} instead.")
+        raise Conflict(
+            _("The %(name)s would fail the same way again: %(error)s Start a new %(name)s instead.")
+            % {"name": name, "error": work.error}
+        )
     moved = (
         type(work)
         .objects.filter(pk=work.pk, status__in=[Status.FAILED, Status.CANCELLED])
@@ -54,8 +61,12 @@ def retry(work: Work, **fields: Any) -> None:
     work.refresh_from_db()
     if not moved:
         name, status = _name(work), work.get_status_display().lower()
-        raise Conflict(f"The {name} is {status}; only a failed or cancelled {name} can be retried.")
+        raise Conflict(
+            _("The %(name)s is %(status)s; only a failed or cancelled %(name)s can be retried.")
+            % {"name": name, "status": status}
+        )
 
 
 def _name(work: Work) -> str:
-    return str(work._meta.verbose_name).split()[-1]  # a selection run is a run to people
+    name = str(work._meta.verbose_name).split()[-1]  # a selection run is a run to people
+    return {"run": _("run"), "comparison": _("comparison")}.get(name, name)

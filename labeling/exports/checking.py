@@ -6,6 +6,8 @@ import re
 import unicodedata
 from collections.abc import Sequence
 
+from django.utils.translation import gettext as _
+
 from labeling.exports.contract import CanonicalRow, ExportRefused, GoldChecks
 
 MEDIA_TAG = re.compile(r"<(?:image|video|audio)>")
@@ -18,12 +20,15 @@ def check_rows(rows: Sequence[CanonicalRow], checks: GoldChecks) -> tuple[list[C
     Unicode, or with a uid that occurs twice.
     """
     if not rows:
-        raise ExportRefused({"the dataset": "no question has a gold answer yet; finish a round first"})
+        raise ExportRefused({_("the dataset"): _("no question has a gold answer yet; finish a round first")})
     rows = sorted(rows, key=lambda row: row.uid)
     problems = _text_problems(rows)
     golds = checks.check_golds([row.answer for row in rows], [row.answer_kind for row in rows])
     for position, problem in golds.items():
-        problems.setdefault(rows[position].uid, f"its gold answer {rows[position].answer[:80]!r} {problem}")
+        words = _("its gold answer %(answer)s %(problem)s")
+        problems.setdefault(
+            rows[position].uid, words % {"answer": repr(rows[position].answer[:80]), "problem": problem}
+        )
     if problems:
         raise ExportRefused(problems)
     return _without_duplicates(rows, checks)
@@ -44,11 +49,12 @@ def _text_problems(rows: Sequence[CanonicalRow]) -> dict[str, str]:
     for row in rows:
         texts = (row.uid, row.question, row.answer, *row.choices)
         if row.uid in seen:
-            problems[row.uid] = "its id occurs twice"
+            problems[row.uid] = _("its id occurs twice")
         elif not row.question.strip():
-            problems[row.uid] = "its text is empty"
+            problems[row.uid] = _("its text is empty")
         elif any(_is_broken(text) for text in texts):
-            problems[row.uid.encode(errors="replace").decode()] = "its text contains half of a character (a surrogate)"
+            shown = row.uid.encode(errors="replace").decode()
+            problems[shown] = _("its text contains half of a character (a surrogate)")
         seen.add(row.uid)
     return problems
 
@@ -69,7 +75,8 @@ def _without_duplicates(rows: Sequence[CanonicalRow], checks: GoldChecks) -> tup
         if first.answer == row.answer or checks.agree(first.answer, row.answer, row.answer_kind):
             left_out[row.uid] = first.uid
         else:
-            conflicts[row.uid] = f"same question as {first.uid}, but {row.answer!r} instead of {first.answer!r}"
+            words = _("same question as %(uid)s, but %(answer)s instead of %(other)s")
+            conflicts[row.uid] = words % {"uid": first.uid, "answer": repr(row.answer), "other": repr(first.answer)}
     if conflicts:
         raise ExportRefused(conflicts)
     return list(kept.values()), left_out

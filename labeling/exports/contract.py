@@ -8,6 +8,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Protocol
 
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
 from labeling.errors import LabelingError
 
 BOXED_INSTRUCTION = "Please reason step by step, and put your final answer within \\boxed{}."
@@ -20,12 +23,14 @@ class ExportRefused(LabelingError):
 
     def __init__(self, problems: Mapping[str, str]) -> None:
         shown = "; ".join(f"{uid}: {problem}" for uid, problem in list(problems.items())[:5])
-        more = f"; and {len(problems) - 5} more" if len(problems) > 5 else ""
-        super().__init__(
-            f"Nothing was exported, because {len(problems)} question{'s' if len(problems) > 1 else ''} would not train "
-            f"as they should. {shown}{more}.",
-            problems=dict(problems),
+        if len(problems) > 5:
+            shown = _("%(problems)s; and %(n)s more") % {"problems": shown, "n": len(problems) - 5}
+        words = ngettext(
+            "Nothing was exported, because %(n)s question would not train as they should. %(problems)s.",
+            "Nothing was exported, because %(n)s questions would not train as they should. %(problems)s.",
+            len(problems),
         )
+        super().__init__(words % {"n": len(problems), "problems": shown}, problems=dict(problems))
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from django.utils.translation import gettext as _
+
 from labeling.errors import LabelingError
 from labeling.exports import jsonl, trl, verl
 from labeling.exports.checking import check_rows, warnings_about
@@ -76,8 +78,11 @@ def write_export(
             _replace(out_dir / name, content)
     except OSError as error:
         raise LabelingError(
-            f"The export cannot be written to {out_dir}: {error.strerror}. Name a folder that can be made "
-            "and written to.",
+            _(
+                "The export cannot be written to %(out_dir)s: %(strerror)s. Name a folder that can be made and "
+                "written to."
+            )
+            % {"out_dir": out_dir, "strerror": error.strerror},
             code="cannot_write",
         ) from error
     return manifest

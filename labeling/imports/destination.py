@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.utils.translation import gettext as _
 
 from labeling.imports.staging import Candidate
 from labeling.models import (
@@ -54,7 +55,7 @@ class Destination:
 
     @property
     def noun(self) -> str:
-        return "calibration set" if self.has_answers else "pool"
+        return _("calibration set") if self.has_answers else _("pool")
 
     def stored(self) -> QuerySet[Any]:
         """The questions that are there already."""
@@ -80,10 +81,12 @@ class Destination:
         if self.has_answers:
             found = Question.objects.filter(fingerprint__in=fingerprints).select_related("pool")
             found = found if self.pool is None else found.filter(pool=self.pool)
-            return {each.fingerprint: f"the pool “{each.pool}”" for each in found}
+            return {each.fingerprint: _("the pool “%(name)s”") % {"name": each.pool} for each in found}
         found = CalibrationItem.objects.filter(fingerprint__in=fingerprints).select_related("calibration_set")
         found = found.filter(Q(calibration_set__pool=self.pool) | Q(calibration_set__pool=None))
-        return {each.fingerprint: f"the calibration set “{each.calibration_set}”" for each in found}
+        return {
+            each.fingerprint: _("the calibration set “%(name)s”") % {"name": each.calibration_set} for each in found
+        }
 
     def in_use(self, questions: Sequence[Stored]) -> set[int]:
         """Return the ids of those questions that have votes or slots, whose text must stay as it is."""

@@ -10,6 +10,7 @@ from pathlib import Path, PurePath
 from typing import NamedTuple
 
 from django.conf import settings
+from django.utils.translation import gettext as _
 
 from labeling.errors import LabelingError
 
@@ -36,8 +37,11 @@ def store_upload(chunks: Iterable[bytes]) -> StoredFile:
                 size += len(chunk)
                 if size > settings.ASSAY_MAX_UPLOAD_BYTES:
                     raise LabelingError(
-                        f"The file has more than {settings.ASSAY_MAX_UPLOAD_BYTES:,} bytes. Import it in parts, or "
-                        "on the server with manage.py import_questions.",
+                        _(
+                            "The file has more than %(most)s bytes. Import it in parts, or on the server with "
+                            "manage.py import_questions."
+                        )
+                        % {"most": f"{settings.ASSAY_MAX_UPLOAD_BYTES:,}"},
                         code="upload_too_large",
                     )
                 digest.update(chunk)
@@ -66,7 +70,10 @@ def chunks_of(path: Path) -> Iterator[bytes]:
             while chunk := file.read(_READ_BYTES):
                 yield chunk
     except OSError as error:
-        raise LabelingError(f"{path} cannot be opened: {error.strerror}.", code="unreadable_file") from error
+        raise LabelingError(
+            _("%(path)s cannot be opened: %(strerror)s.") % {"path": path, "strerror": error.strerror},
+            code="unreadable_file",
+        ) from error
 
 
 def sha256_of(path: Path) -> str:

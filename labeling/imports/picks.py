@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from labeling.engine.rows import FileSource, RejectedRow, Row, open_rows
 from labeling.engine.selection import config_as_json
@@ -69,12 +70,15 @@ def read_report(content: bytes) -> dict[str, Any]:
     try:
         report = json.loads(content)
     except (ValueError, RecursionError) as error:
-        raise LabelingError(f"The report is not JSON: {error}.", code="invalid_report") from error
+        raise LabelingError(
+            _("The report is not JSON: %(error)s.") % {"error": error}, code="invalid_report"
+        ) from error
     wanted = {"q_hat", "q_hat_infinite", "settings", "calibration", "set_size_histogram"}
     if not isinstance(report, dict) or not wanted <= report.keys():
         found = ", ".join(sorted(report)[:10]) if isinstance(report, dict) else type(report).__name__
         raise LabelingError(
-            f"This is no report of a selection: found {found}; wanted {', '.join(sorted(wanted))} among others.",
+            _("This is no report of a selection: found %(found)s; wanted %(wanted)s among others.")
+            % {"found": found, "wanted": ", ".join(sorted(wanted))},
             code="invalid_report",
         )
     return report
@@ -92,7 +96,11 @@ def _read(source: FileSource, name: str, report: ImportReport) -> list[Row]:
         for field in ("id", "rank"):
             key = (field, row.data[field])
             if key in line_of:
-                message = f"{field} {row.data[field]} was already on line {line_of[key]}."
+                message = _("%(field)s %(data)s was already on line %(line_of)s.") % {
+                    "field": field,
+                    "data": row.data[field],
+                    "line_of": line_of[key],
+                }
                 report.reject(RejectedRow(row.line, f"duplicate_{field}", message))
             line_of.setdefault(key, row.line)
         rows.append(row)
@@ -101,20 +109,23 @@ def _read(source: FileSource, name: str, report: ImportReport) -> list[Row]:
 
 def _checked(row: Row, n_before: int) -> Row | RejectedRow:
     if n_before >= MAX_PICKS:
-        return RejectedRow(row.line, "too_many_picks", f"At most {MAX_PICKS:,} picks are read.")
+        return RejectedRow(
+            row.line, "too_many_picks", _("At most %(max_picks)s picks are read.") % {"max_picks": f"{MAX_PICKS:,}"}
+        )
     data = row.data
     wrong = [
-        f"{field} is {json.dumps(data.get(field), default=str)[:60]}; {wanted} is wanted"
+        _("%(field)s is %(found)s; %(wanted)s is wanted")
+        % {"field": field, "found": json.dumps(data.get(field), default=str)[:60], "wanted": wanted}
         for field, wanted, fits in (
-            ("id", "a text", isinstance(data.get("id"), str) and data["id"] != ""),
-            ("rank", "a whole number from 1", _is_whole(data.get("rank"), 1)),
-            ("set_size", "a whole number", _is_whole(data.get("set_size"), 0)),
-            ("tied_with", "a whole number", _is_whole(data.get("tied_with", 0), 0)),
-            ("cluster", "a whole number or null", data.get("cluster") is None or _is_whole(data["cluster"], -1)),
-            ("acquisition_score", "a number", _is_number(data.get("acquisition_score"))),
+            ("id", _("a text"), isinstance(data.get("id"), str) and data["id"] != ""),
+            ("rank", _("a whole number from 1"), _is_whole(data.get("rank"), 1)),
+            ("set_size", _("a whole number"), _is_whole(data.get("set_size"), 0)),
+            ("tied_with", _("a whole number"), _is_whole(data.get("tied_with", 0), 0)),
+            ("cluster", _("a whole number or null"), data.get("cluster") is None or _is_whole(data["cluster"], -1)),
+            ("acquisition_score", _("a number"), _is_number(data.get("acquisition_score"))),
             (
                 "prediction_set",
-                "a list of answers with their frequency",
+                _("a list of answers with their frequency"),
                 _is_prediction_set(data.get("prediction_set", [])),
             ),
         )
@@ -127,7 +138,7 @@ def _pick(row: Row, questions: Mapping[str, Question], report: ImportReport) -> 
     data: Mapping[str, Any] = row.data
     question = questions.get(data["id"])
     if question is None:
-        message = f"The pool has no question “{data['id']}”. Import the questions first."
+        message = _("The pool has no question “%(id)s”. Import the questions first.") % {"id": data["id"]}
         report.reject(RejectedRow(row.line, "unknown_question", message, data["id"]))
         return None
     taken_by, chance = data.get("taken_by"), data.get("inclusion_probability")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from django.db import reset_queries
+from django.utils.translation import gettext as _
 
 from labeling.engine.rows import RejectedRow
 from labeling.imports.destination import Destination, Stored
@@ -57,10 +58,10 @@ def _place(
         elif not _differs(kept, row, destination):
             report.unchanged += 1
         elif kept.pk in in_use:
-            message = (
-                f"Question “{kept.uid}” has votes or slots, so its text, choices and kind must stay. "
-                "Give the new wording an id of its own."
-            )
+            message = _(
+                "Question “%(uid)s” has votes or slots, so its text, choices and kind must stay. Give the new "
+                "wording an id of its own."
+            ) % {"uid": kept.uid}
             report.reject(RejectedRow(row.line, "question_in_use", message, row.text[:200]))
             continue
         else:
@@ -68,7 +69,9 @@ def _place(
             changed[kept.pk] = row
         if row.fingerprint in counterparts:
             where = counterparts[row.fingerprint]
-            message = f"The same question is in {where}; it is not picked, since its answer is known."
+            message = _("The same question is in %(where)s; it is not picked, since its answer is known.") % {
+                "where": where
+            }
             report.warnings.add(row.line, "in_pool_and_calibration", message)
     if write:
         destination.create(new, batch)
@@ -77,10 +80,13 @@ def _place(
 
 def _report_duplicate(row: Candidate, same: Stored, destination: Destination, report: ImportReport) -> None:
     if destination.has_answers and same.answer != row.answer:
-        found = f"The calibration set has this question with another answer, as “{same.uid}”"
+        found = _("The calibration set has this question with another answer, as “%(uid)s”") % {"uid": same.uid}
         report.reject(conflict(row.line, row.answer, found))
     else:
-        message = f"The {destination.noun} has this question already, as “{same.uid}”."
+        message = _("The %(noun)s has this question already, as “%(uid)s”.") % {
+            "noun": destination.noun,
+            "uid": same.uid,
+        }
         report.duplicates.add(row.line, "duplicate", message, duplicate_of=same.uid)
 
 

@@ -9,6 +9,8 @@ from itertools import islice
 from types import TracebackType
 from typing import NamedTuple, Self
 
+from django.utils.translation import gettext as _
+
 from labeling.engine.answers import AnswerPolicy, read_as
 from labeling.engine.rows import QuestionFile, QuestionRow, RejectedRow, near_key, question_uid
 from labeling.imports.first_seen import FirstSeen
@@ -39,7 +41,11 @@ class StagedQuestions:
         self.report = ImportReport(columns=file.columns.mapping(), names=file.names)
         for field, others in file.columns.ambiguous.items():
             taken, also = self.report.columns[field], ", ".join(f"“{name}”" for name in others)
-            message = f"The {field} is taken from “{taken}”; {also} could be meant too."
+            message = _("The %(field)s is taken from “%(taken)s”; %(also)s could be meant too.") % {
+                "field": field,
+                "taken": taken,
+                "also": also,
+            }
             self.report.warnings.add(1, "ambiguous_columns", message)
         self._kept = tempfile.TemporaryFile("w+", encoding="utf-8")  # noqa: SIM115  # closed by __exit__
         with FirstSeen() as seen:
@@ -71,13 +77,21 @@ class StagedQuestions:
         earlier = seen.line_of("text", fingerprint)
         if earlier is not None:
             if self.has_answers and seen.line_of(f"answer {row.answer}", fingerprint) is None:
-                report.reject(conflict(row.line, row.answer, f"Line {earlier} asks the same and has another answer"))
+                report.reject(
+                    conflict(
+                        row.line,
+                        row.answer,
+                        _("Line %(earlier)s asks the same and has another answer") % {"earlier": earlier},
+                    )
+                )
             else:
-                message = f"Same question as line {earlier}."
+                message = _("Same question as line %(earlier)s.") % {"earlier": earlier}
                 report.duplicates.add(row.line, "duplicate", message, duplicate_of_line=earlier)
             return None
         if row.uid_given and (earlier := seen.line_of("uid", row.uid)) is not None:
-            message = f"Line {earlier} has the same id, “{row.uid}”, and another text. Give each question its own id."
+            message = _(
+                "Line %(earlier)s has the same id, “%(uid)s”, and another text. Give each question its own id."
+            ) % {"earlier": earlier, "uid": row.uid}
             report.reject(RejectedRow(row.line, "duplicate_id", message, row.uid))
             return None
         seen.add("text", fingerprint, row.line)
@@ -98,7 +112,7 @@ class StagedQuestions:
             self._warn_of_unreadable(row)
         near = "\n".join(map(near_key, (row.text, *row.choices)))
         if (earlier := seen.line_of("near", near)) is not None:
-            message = f"Nearly the same question as line {earlier}; both are kept."
+            message = _("Nearly the same question as line %(earlier)s; both are kept.") % {"earlier": earlier}
             self.report.warnings.add(row.line, "nearly_equal", message, nearly_equal_to_line=earlier)
         else:
             seen.add("near", near, row.line)
@@ -111,9 +125,9 @@ class StagedQuestions:
         shown = row.answer if len(row.answer) <= 60 else f"{row.answer[:60]}…"
         message = " ".join(
             [
-                f"The answer “{shown}” cannot be read.",
+                _("The answer “%(answer)s” cannot be read.") % {"answer": shown},
                 *read.warnings,
-                "It is kept and counts, but hardly ever will an answer of the model be found equal to it.",
+                _("It is kept and counts, but hardly ever will an answer of the model be found equal to it."),
             ]
         )
         self.report.warnings.add(row.line, "answer_unreadable", message)
@@ -121,5 +135,8 @@ class StagedQuestions:
 
 def conflict(line: int, answer: str, found: str) -> RejectedRow:
     """Say that two equal questions have different answers."""
-    message = f"{found}; this row says “{answer[:60]}”. Correct one of them or leave this row out."
+    message = _("%(found)s; this row says “%(answer)s”. Correct one of them or leave this row out.") % {
+        "found": found,
+        "answer": answer[:60],
+    }
     return RejectedRow(line, "conflicting_answer", message, answer[:200])

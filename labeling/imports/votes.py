@@ -7,6 +7,8 @@ from dataclasses import replace
 from itertools import islice
 from typing import NamedTuple
 
+from django.utils.translation import gettext as _
+
 from labeling.engine.rows import FileSource, QuestionVotes, RejectedRow, open_rows, question_uid
 from labeling.imports.destination import Destination, Stored
 from labeling.imports.first_seen import FirstSeen
@@ -39,7 +41,9 @@ def record_votes(source: FileSource, *, name: str, destination: Destination, fin
             _record(chunk, destination, seen, report)
     report.details["generation_fingerprints"] = list(generations)
     if len(generations) > 1:
-        message = f"The rows were sampled under {len(generations)} different settings; a run uses those of one."
+        message = _("The rows were sampled under %(n_generations)s different settings; a run uses those of one.") % {
+            "n_generations": len(generations)
+        }
         report.warnings.add(1, "several_settings", message)
     return report
 
@@ -56,7 +60,9 @@ def _read(source: FileSource, name: str, fingerprint: str, report: ImportReport)
             _check_counts(votes, first)
             generation = votes.fingerprint or fingerprint or UNNAMED_SETTINGS
             if len(generation) > MAX_FINGERPRINT_CHARACTERS:
-                raise ValueError(f"fingerprint has more than {MAX_FINGERPRINT_CHARACTERS} characters")
+                raise ValueError(
+                    _("fingerprint has more than %(most)s characters") % {"most": MAX_FINGERPRINT_CHARACTERS}
+                )
         except ValueError as error:
             report.reject(RejectedRow(row.line, "invalid_votes", f"{error}."))
             continue
@@ -67,7 +73,10 @@ def _check_counts(votes: QuestionVotes, first: QuestionVotes) -> None:
     for kind in ("probe_answers", "outcome_answers"):
         n, n_first = len(getattr(votes, kind)), len(getattr(first, kind))
         if n != n_first:
-            raise ValueError(f"{kind} has {n} answers and the first row {n_first}; each row needs as many")
+            raise ValueError(
+                _("%(kind)s has %(n)s answers and the first row %(n_first)s; each row needs as many")
+                % {"kind": kind, "n": n, "n_first": n_first}
+            )
 
 
 def _record(chunk: Sequence[_Votes], destination: Destination, seen: FirstSeen, report: ImportReport) -> None:
@@ -83,16 +92,22 @@ def _record(chunk: Sequence[_Votes], destination: Destination, seen: FirstSeen, 
     for line, votes, generation in chunk:
         question = questions.get(line)
         if question is None:
-            message = f"The {destination.noun} has no question “{votes.uid}”. Import the questions first."
+            message = _("The %(noun)s has no question “%(uid)s”. Import the questions first.") % {
+                "noun": destination.noun,
+                "uid": votes.uid,
+            }
             report.reject(RejectedRow(line, "unknown_question", message, votes.uid))
             continue
         if votes.text and _fingerprint(votes) != question.fingerprint:
-            message = f"Question “{votes.uid}” has another text here; these votes answer “{votes.text[:80]}”."
+            message = _("Question “%(uid)s” has another text here; these votes answer “%(text)s”.") % {
+                "uid": votes.uid,
+                "text": votes.text[:80],
+            }
             report.reject(RejectedRow(line, "question_differs", message, votes.uid))
             continue
         key = (generation, question.fingerprint)
         if (earlier := seen.line_of("votes", "\n".join(key))) is not None:
-            message = f"Line {earlier} has the votes of the same question."
+            message = _("Line %(earlier)s has the votes of the same question.") % {"earlier": earlier}
             report.duplicates.add(line, "duplicate", message, duplicate_of_line=earlier)
             continue
         seen.add("votes", "\n".join(key), line)
@@ -110,10 +125,10 @@ def _record(chunk: Sequence[_Votes], destination: Destination, seen: FirstSeen, 
         elif {**recorded[key], "id": question.uid} == kept:
             report.unchanged += 1
         else:
-            message = (
-                f"Other votes of this question are recorded under “{generation}”. Evidence is never replaced: "
+            message = _(
+                "Other votes of this question are recorded under “%(generation)s”. Evidence is never replaced: "
                 "record these under another --fingerprint."
-            )
+            ) % {"generation": generation}
             report.reject(RejectedRow(line, "votes_differ", message, votes.uid))
     RecordedVotes.objects.bulk_create(new)
 
