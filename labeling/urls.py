@@ -1,7 +1,10 @@
 """Every address of the application. Pages first, then the parts of pages that htmx asks for."""
 
 from django.contrib import admin
+from django.contrib.auth.decorators import login_not_required
 from django.urls import include, path
+from django.views.decorators.cache import cache_control
+from django.views.i18n import JavaScriptCatalog
 
 from labeling.views import (
     adjudicate,
@@ -47,6 +50,8 @@ pool_urls = [
     path("export/", exports.pool_export, name="pool-export"),
     path("export/new/", exports.export_new, name="export-new"),
 ]
+
+catalog = login_not_required(JavaScriptCatalog.as_view(packages=["labeling"]))  # the login page has scripts too
 
 urlpatterns = [
     path("", home.home, name="home"),
@@ -104,6 +109,7 @@ urlpatterns = [
     path("tokens/", token_views.tokens, name="tokens"),
     path("tokens/<int:token_id>/revoke/", token_views.revoke, name="token-revoke"),
     path("exports/<int:export_id>/<path:filename>", exports.export_file, name="export-file"),
+    path("words.js", cache_control(max_age=3600)(catalog), name="javascript-catalog"),
     path("api/v1/", include("labeling.api.urls")),
     path("admin/", admin.site.urls),
 ]

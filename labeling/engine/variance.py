@@ -19,7 +19,7 @@ from labeling.engine.answers import AnswerPolicy, grader
 from labeling.models import CalibrationItem, Question, RecordedVotes, RolloutScores, SelectionRun, StoredCompletion
 from selector.answers import GRADER_VERSION, extract_answer
 from selector.generation.contract import CompletionKind
-from selector.variance import KEEPS, Category, VarianceReport, rewards_of, variance_report
+from selector.variance import KEEPS, VarianceReport, rewards_of, variance_report
 from selector.variance_advice import report_as_json
 from selector.votes import QuestionVotes
 
@@ -30,7 +30,6 @@ __all__ = [
     "Scores",
     "VarianceReport",
     "aggregates",
-    "category_words",
     "described",
     "left_out",
     "rollout_scores",
@@ -118,11 +117,6 @@ def left_out(rewards: Mapping[str, Sequence[float]], keep: str) -> dict[str, str
     report = variance_report(list(judged.values()), list(judged))
     each = zip(report.uids, report.categories, strict=True)
     return {uid: category.value for uid, category in each if category not in KEEPS[keep]}
-
-
-def category_words(category: str) -> str:
-    """Return a category as people read it."""
-    return Category(category).words
 
 
 def _n_outcomes(run: SelectionRun) -> int | None:

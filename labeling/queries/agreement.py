@@ -1,5 +1,7 @@
 """How far the annotators of a round agree, compared by meaning as the trainer's grader would."""
 
+from django.utils.translation import gettext as _
+
 from labeling.queries.label_risk import agreement_of
 from labeling.queries.rounds import RoundProgress
 
@@ -9,5 +11,10 @@ def agreement_in_words(progress: RoundProgress) -> str:
     found = agreement_of(progress)
     if not found.of:
         return ""
-    caveat = "; so few say little about how good the answers are" if found.is_small else ""
-    return f"Annotators agree on {found.n} of {found.of} questions{caveat}."
+    counts = {"n": found.n, "of": found.of}
+    if found.is_small:
+        return (
+            _("Annotators agree on %(n)s of %(of)s questions; so few say little about how good the answers are.")
+            % counts
+        )
+    return _("Annotators agree on %(n)s of %(of)s questions.") % counts

@@ -8,9 +8,11 @@ from typing import Any
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet
 from django.db.models.fields.json import KT
 from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from labeling.models import AuditEvent, CalibrationSet, ImportBatch, Pool, Round, SelectionRun, Slot, User
-from labeling.queries.matters import MOST_ROWS, NEW_FOR, Matter, count
+from labeling.queries.matters import MOST_ROWS, NEW_FOR, Matter
 from labeling.queries.round_matters import round_matters
 from labeling.queries.runs import NO_WORKER_AFTER
 
@@ -66,13 +68,13 @@ def _of(pools: Any) -> QuerySet[SelectionRun]:
 
 def _runs(pools: list[Pool]) -> Iterator[Matter]:
     for run in _of(pools).filter(status=Status.FAILED)[:MOST_ROWS]:
-        action = "Look and retry" if run.may_be_retried else "Look"
+        action = _("Look and retry") if run.may_be_retried else _("Look")
         words, here = run.error[:200], ("run", run.pk)
-        yield Matter("failed_run", "danger", f"Run {run.pk}", "Failed", run.pool, words, here, action)
+        yield Matter("failed_run", "danger", _run(run), _("Failed"), run.pool, words, here, action)
     since = timezone.now() - NO_WORKER_AFTER
     for run in _of(pools).filter(status=Status.QUEUED, created_at__lt=since)[:MOST_ROWS]:
-        words = "No worker has taken it. Start one: manage.py worker."
-        yield Matter("no_worker", "danger", f"Run {run.pk}", "Waiting", run.pool, words, ("run", run.pk), "Look")
+        words = _("No worker has taken it. Start one: manage.py worker.")
+        yield Matter("no_worker", "danger", _run(run), _("Waiting"), run.pool, words, ("run", run.pk), _("Look"))
     yield from _finished_runs(pools)
 
 
@@ -92,17 +94,23 @@ def _finished_runs(pools: list[Pool]) -> Iterator[Matter]:
     for run in waiting:
         newest.setdefault(run.pool_id, []).append(run)
     for run, *others in list(newest.values())[:MOST_ROWS]:
-        earlier = f" {count(len(others), 'earlier run')} did too." if others else ""
         if str(run.degenerate).lower() in {"true", "1"}:
-            better = f" With alpha {run.offered} it would not be." if run.offered else ""
-            words = f"Its calibration is degenerate: set size only counts distinct answers.{better}"
-            new = ("run-new", run.pool.slug), "New run", f"alpha={run.offered}"
-            address, action, query = new if run.offered else (("run", run.pk), "See why", "")
-            yield Matter("degenerate", "danger", f"Run {run.pk}", "Degenerate", run.pool, words, address, action, query)
+            words = _("Its calibration is degenerate: set size only counts distinct answers.")
+            if run.offered:
+                words += " " + _("With alpha %(alpha)s it would not be.") % {"alpha": run.offered}
+            new = ("run-new", run.pool.slug), _("New run"), f"alpha={run.offered}"
+            address, action, query = new if run.offered else (("run", run.pk), _("See why"), "")
+            yield Matter("degenerate", "danger", _run(run), _("Degenerate"), run.pool, words, address, action, query)
             continue
-        words = f"It picked {count(run.n_picks, 'question')}; nobody has been asked to answer them yet.{earlier}"
+        words = ngettext(
+            "It picked %(n)s question; nobody has been asked to answer them yet.",
+            "It picked %(n)s questions; nobody has been asked to answer them yet.",
+            run.n_picks,
+        ) % {"n": f"{run.n_picks:,}"}
+        if n := len(others):
+            words += " " + ngettext("%(n)s earlier run did too.", "%(n)s earlier runs did too.", n) % {"n": f"{n:,}"}
         address = ("round-new", run.pk)
-        yield Matter("no_round", "gold", f"Run {run.pk}", "Finished", run.pool, words, address, "Open a round")
+        yield Matter("no_round", "gold", _run(run), _("Finished"), run.pool, words, address, _("Open a round"))
 
 
 def _imports(pools: list[Pool]) -> Iterator[Matter]:
@@ -114,18 +122,28 @@ def _imports(pools: list[Pool]) -> Iterator[Matter]:
         .order_by("-created_at")
     )
     for batch in batches.filter(status=ImportBatch.Status.PREVIEWED)[:MOST_ROWS]:
-        words = f"{count(batch.counts.get('new', 0), 'new row')} in it; nothing is imported before you say so."
+        n = batch.counts.get("new", 0)
+        words = ngettext(
+            "%(n)s new row in it; nothing is imported before you say so.",
+            "%(n)s new rows in it; nothing is imported before you say so.",
+            n,
+        ) % {"n": f"{n:,}"}
         address = ("import-preview", batch.pk)
         yield Matter(
-            "pending_import", "gold", batch.filename, "Previewed", _into(batch), words, address, "Look it over"
+            "pending_import", "gold", batch.filename, _("Previewed"), _into(batch), words, address, _("Look it over")
         )
     done = batches.filter(status=ImportBatch.Status.COMMITTED, counts__rejected__gt=0)
     for batch in done.filter(committed_at__gt=timezone.now() - NEW_FOR)[:MOST_ROWS]:
-        words = f"{count(batch.counts['rejected'], 'line')} could not be imported."
+        n = batch.counts["rejected"]
+        words = ngettext("%(n)s line could not be imported.", "%(n)s lines could not be imported.", n) % {"n": f"{n:,}"}
         address = ("import-preview", batch.pk)
         yield Matter(
-            "rejected_lines", "gold", batch.filename, "Rejected lines", _into(batch), words, address, "See why"
+            "rejected_lines", "gold", batch.filename, _("Rejected lines"), _into(batch), words, address, _("See why")
         )
+
+
+def _run(run: SelectionRun) -> str:
+    return _("Run %(run)s") % {"run": run.pk}
 
 
 def _into(batch: ImportBatch) -> object:

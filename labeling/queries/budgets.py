@@ -6,31 +6,38 @@ from datetime import datetime
 from types import MappingProxyType
 
 from django.db.models import QuerySet
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
 
 from labeling.models import AuditEvent, Budget
 from labeling.queries.pools import BudgetRow
 
 # action: what happened, and what it did to the units
-MOVES: Mapping[str, tuple[str, str]] = MappingProxyType(
+MOVES: Mapping[str, tuple[Promise, Promise]] = MappingProxyType(
     {
-        "budget.granted": ("Granted", "+{units} granted"),
-        "budget.units_added": ("Units added", "+{units} granted"),
-        "round.opened": ("Round {target} opened: {questions} × {overlap}", "{units} reserved, {held} held back"),
-        "annotation.submitted": ("Answer to {question}", "1 spent"),
-        "annotation.withdrawn": ("Answer to {question} taken back", "1 reserved again"),
-        "answer.bought": ("One more answer to {question} asked for", "1 reserved"),
-        "adjudication.opened": ("Disagreement on {question} goes to an adjudicator", "1 reserved"),
-        "adjudication.withdrawn": ("No disagreement on {question} any more", "1 given back"),
-        "adjudication.decided": ("Decision on {question}", "1 spent"),
-        "question.refunded": ("{question} cannot be answered: nobody else is asked", "{units} given back"),
-        "question.replaced": ("{question} cannot be answered: {replacement} is asked instead", "{units} reserved"),
-        "replacement.withdrawn": (
-            "{question} can be answered after all: {replacement} is not asked",
-            "{units} given back",
+        "budget.granted": (_("Granted"), _("+{units} granted")),
+        "budget.units_added": (_("Units added"), _("+{units} granted")),
+        "round.opened": (_("Round {target} opened: {questions} × {overlap}"), _("{units} reserved, {held} held back")),
+        "annotation.submitted": (_("Answer to {question}"), _("1 spent")),
+        "annotation.withdrawn": (_("Answer to {question} taken back"), _("1 reserved again")),
+        "answer.bought": (_("One more answer to {question} asked for"), _("1 reserved")),
+        "adjudication.opened": (_("Disagreement on {question} goes to an adjudicator"), _("1 reserved")),
+        "adjudication.withdrawn": (_("No disagreement on {question} any more"), _("1 given back")),
+        "adjudication.decided": (_("Decision on {question}"), _("1 spent")),
+        "question.refunded": (_("{question} cannot be answered: nobody else is asked"), _("{units} given back")),
+        "question.replaced": (
+            _("{question} cannot be answered: {replacement} is asked instead"),
+            _("{units} reserved"),
         ),
-        "round.gave_back": ("Round {target} closed", "{units} given back, {held} no longer held back"),
+        "replacement.withdrawn": (
+            _("{question} can be answered after all: {replacement} is not asked"),
+            _("{units} given back"),
+        ),
+        "round.gave_back": (_("Round {target} closed"), _("{units} given back, {held} no longer held back")),
     }
 )
+
+NOTHING_HELD = {"round.opened": _("{units} reserved"), "round.gave_back": _("{units} given back")}
 
 
 @dataclass(frozen=True)
@@ -90,11 +97,13 @@ def movements_in_words(events: Iterable[AuditEvent]) -> list[Movement]:
 
 def _movement(event: AuditEvent) -> Movement:
     what, effect = MOVES[event.action]
+    if not event.details.get("held"):
+        effect = NOTHING_HELD.get(event.action, effect)
     values = {"target": event.target_id, **event.details}
     return Movement(
         at=event.created_at,
         who=event.actor.get_username() if event.actor else "",
-        what=what.format_map(values),
-        effect=effect.format_map(values).removesuffix(", 0 held back").removesuffix(", 0 no longer held back"),
+        what=str(what).format_map(values),
+        effect=str(effect).format_map(values),
         round_id=int(event.target_id) if event.target_type == "labeling.round" else None,
     )

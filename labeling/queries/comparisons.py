@@ -7,21 +7,42 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from django.db.models import QuerySet
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
 
 from labeling.models import Comparison, GoldAnswer, Pool, Question, SelectionRun
 from labeling.queries.pictures import Picture
 from labeling.queries.runs import WorkProgress, work_progress
 
 NOTHING = "–"
-SET_SIZES = ("0", "1", "2", "3", "4", "5", "6–9", "10–19", "20 or more")
-SHARES = ("0", "to 25%", "to 50%", "to 75%", "below 100%", "100%")
+SET_SIZES = ("0", "1", "2", "3", "4", "5", "6–9", "10–19", gettext_lazy("20 or more"))
+SHARES = (
+    "0",
+    gettext_lazy("to 25%"),
+    gettext_lazy("to 50%"),
+    gettext_lazy("to 75%"),
+    gettext_lazy("below 100%"),
+    "100%",
+)
 BACKTEST = {
-    "pass_rate": ("Pass rate", "Mean share of rollouts with the right answer."),
-    "with_variance": ("With reward variance", "Share of picks that are sometimes right and sometimes wrong."),
-    "advantage_mass": ("Advantage mass", "Mean size of the GRPO advantage of a rollout, E|A|: 0 teaches nothing."),
-    "majority_wrong": ("Majority wrong", "Share of picks whose most frequent answer is wrong: a label corrects it."),
+    "pass_rate": (
+        gettext_lazy("Pass rate"),
+        gettext_lazy("Mean share of rollouts with the right answer."),
+    ),
+    "with_variance": (
+        gettext_lazy("With reward variance"),
+        gettext_lazy("Share of picks that are sometimes right and sometimes wrong."),
+    ),
+    "advantage_mass": (
+        gettext_lazy("Advantage mass"),
+        gettext_lazy("Mean size of the GRPO advantage of a rollout, E|A|: 0 teaches nothing."),
+    ),
+    "majority_wrong": (
+        gettext_lazy("Majority wrong"),
+        gettext_lazy("Share of picks whose most frequent answer is wrong: a label corrects it."),
+    ),
 }
-_INSIDE = (
+_INSIDE = gettext_lazy(
     "They look inside the model, and what is seen there is not stored for this run’s answers. "
     "A run of one of them on a Transformers model stores it."
 )
@@ -29,9 +50,9 @@ LACKS = {
     "hidden_states": _INSIDE,
     "attention": _INSIDE,
     "token_probabilities": _INSIDE,
-    "labels": "They need right answers to some of the pool’s questions before they can choose.",
-    "calibration": "They need a calibration set with answers, and the run has none.",
-    "embeddings": "They need the questions’ embeddings, and the run names no embedder.",
+    "labels": gettext_lazy("They need right answers to some of the pool’s questions before they can choose."),
+    "calibration": gettext_lazy("They need a calibration set with answers, and the run has none."),
+    "embeddings": gettext_lazy("They need the questions’ embeddings, and the run names no embedder."),
 }
 MOST_SHOWN = 40  # questions of one side by side
 
@@ -98,34 +119,35 @@ def truths_of(run: SelectionRun) -> dict[str, str | None]:
 def summary_of(result: Mapping[str, Any]) -> list[SummaryLine]:
     """The pool and then every strategy that ran, with the same columns."""
     profiles, diversity = result["profiles"], result["diversity"] or {"strategies": {}}
-    share_name = "Pass rate" if profiles["share"]["kind"] == "pass_rate" else "Majority share"
+    share_name = _("Pass rate") if profiles["share"]["kind"] == "pass_rate" else _("Majority share")
 
     def line(key: str, title: str, unmarked: bool, n: int, more: list[tuple[str, str]]) -> SummaryLine:
         sizes = profiles["set_size"]
-        cells = [("Picks", f"{n:,}")]
+        cells = [(_("Picks"), f"{n:,}")]
         if sizes:
-            cells.append(("Set size", _figure(sizes["means"][key])))
+            cells.append((_("Set size"), _figure(sizes["means"][key])))
         cells.append((share_name, _percent(profiles["share"]["means"][key])))
         return SummaryLine(key, title, unmarked, cells + more)
 
     n_clusters = diversity.get("n_clusters", 0)
     blank = [
-        ("Distance", _figure(diversity.get("pool_mean_distance"))),
-        ("Clusters", f"{n_clusters:,}" if n_clusters else NOTHING),
-        ("Tokens", NOTHING),
-        ("Stable to answers", NOTHING),
-        ("Stable to calibration", NOTHING),
+        (_("Distance"), _figure(diversity.get("pool_mean_distance"))),
+        (_("Clusters"), f"{n_clusters:,}" if n_clusters else NOTHING),
+        (_("Tokens"), NOTHING),
+        (_("Stable to answers"), NOTHING),
+        (_("Stable to calibration"), NOTHING),
     ]
-    lines = [line("pool", "The pool they choose from", False, result["pool"]["n_eligible"], blank)]
+    lines = [line("pool", _("The pool they choose from"), False, result["pool"]["n_eligible"], blank)]
     for strategy in result["strategies"]:
         key = strategy["key"]
         spread = diversity["strategies"].get(key, {})
+        covered = {"n": f"{spread['n_clusters']:,}", "of": f"{n_clusters:,}"} if spread else {}
         more = [
-            ("Distance", _figure(spread.get("mean_distance"))),
-            ("Clusters", f"{spread['n_clusters']:,} of {n_clusters:,}" if spread else NOTHING),
-            ("Tokens", _tokens(result["cost"]["strategies"][key]["tokens"])),
-            ("Stable to answers", _stable(result, "votes", key)),
-            ("Stable to calibration", _stable(result, "calibration", key)),
+            (_("Distance"), _figure(spread.get("mean_distance"))),
+            (_("Clusters"), _("%(n)s of %(of)s") % covered if covered else NOTHING),
+            (_("Tokens"), _tokens(result["cost"]["strategies"][key]["tokens"])),
+            (_("Stable to answers"), _stable(result, "votes", key)),
+            (_("Stable to calibration"), _stable(result, "calibration", key)),
         ]
         lines.append(line(key, strategy["title"], is_unmarked(strategy), strategy["n_picks"], more))
     return lines
@@ -137,7 +159,7 @@ def not_run_of(result: Mapping[str, Any]) -> list[tuple[str, list[dict[str, Any]
     for each in result["not_run"]:
         reason = each["reason"]
         if each["code"] == "missing_evidence":
-            reason = next((words for need, words in LACKS.items() if need in each["needs"]), reason)
+            reason = next((str(words) for need, words in LACKS.items() if need in each["needs"]), reason)
         shown = {"key": each["key"], "title": each["title"], "is_unmarked": is_unmarked(each)}
         reasons.setdefault(reason, []).append(shown)
     return list(reasons.items())
@@ -155,22 +177,28 @@ def overlap_pictures(result: Mapping[str, Any]) -> list[Picture]:
     return [
         Picture(
             "shares",
-            "Overlap of the picks",
-            "Jaccard index: the questions that both pick, of all that either picks. "
-            f"Two random selections of {result['budget']} have {chance:.3f}.",
+            _("Overlap of the picks"),
+            _(
+                "Jaccard index: the questions that both pick, of all that either picks. "
+                "Two random selections of %(n)s have %(chance)s."
+            )
+            % {"n": result["budget"], "chance": f"{chance:.3f}"},
             ["", *overlap["keys"]],
             _matrix(overlap["keys"], overlap["jaccard"]),
         ),
         *(
             Picture(
                 "signed",
-                f"Rank correlation, {title}",
-                f"How alike two strategies order {ranks['n']:,} questions, ties counted: 1 the same, 0 unrelated, −1 "
-                "the other way round.",
+                _("Rank correlation, %(title)s") % {"title": title},
+                _(
+                    "How alike two strategies order %(n)s questions, ties counted: 1 the same, 0 unrelated, −1 the "
+                    "other way round."
+                )
+                % {"n": f"{ranks['n']:,}"},
                 ["", *ranks["keys"]],
                 _matrix(ranks["keys"], ranks[name]),
             )
-            for name, title in (("spearman", "Spearman"), ("kendall", "Kendall’s tau-b"))
+            for name, title in (("spearman", "Spearman"), ("kendall", _("Kendall’s tau-b")))
         ),
     ]
 
@@ -180,14 +208,14 @@ def profile_pictures(result: Mapping[str, Any]) -> list[Picture]:
     profiles, pictures = result["profiles"], []
     if profiles["set_size"]:
         counts = {key: _binned(found) for key, found in profiles["set_size"]["counts"].items()}
-        caption = "Share of the picks by the size of their prediction sets, by the threshold from all answers."
-        pictures.append(_profile("Set sizes", caption, SET_SIZES, counts))
+        caption = _("Share of the picks by the size of their prediction sets, by the threshold from all answers.")
+        pictures.append(_profile(_("Set sizes"), caption, SET_SIZES, counts))
     share = profiles["share"]
     if share["kind"] == "pass_rate":
-        title, caption = "Pass rates", "Share of the picks by how often a rollout has the right answer."
+        title, caption = _("Pass rates"), _("Share of the picks by how often a rollout has the right answer.")
     else:
-        title = "Shares of the most frequent answer"
-        caption = (
+        title = _("Shares of the most frequent answer")
+        caption = _(
             "Share of the picks by how often a rollout gives the most frequent answer; right answers are not known "
             "for all questions."
         )
@@ -205,24 +233,30 @@ def spread_pictures(result: Mapping[str, Any]) -> list[Picture]:
         pictures.append(
             Picture(
                 "bars",
-                "Mean distance of two picks",
-                "Between the questions’ embeddings; the line is the mean in the pool.",
-                ["Strategy", "Distance"],
+                _("Mean distance of two picks"),
+                _("Between the questions’ embeddings; the line is the mean in the pool."),
+                [_("Strategy"), _("Distance")],
                 [[key, _figure(found["mean_distance"], 3)] for key, found in strategies.items()],
                 reference=diversity["pool_mean_distance"],
-                reference_name="pool",
+                reference_name=_("pool"),
             )
         )
     pictures.append(
         Picture(
             "bars",
-            "Clusters covered",
-            f"Of the {diversity['n_clusters']:,} clusters of the pool, those that hold a pick; "
-            "the line is what a random selection covers on average.",
-            ["Strategy", "Clusters"],
+            _("Clusters covered"),
+            ngettext(
+                "Of the %(n)s cluster of the pool, those that hold a pick; the line is what a random selection covers "
+                "on average.",
+                "Of the %(n)s clusters of the pool, those that hold a pick; the line is what a random selection covers "
+                "on average.",
+                diversity["n_clusters"],
+            )
+            % {"n": f"{diversity['n_clusters']:,}"},
+            [_("Strategy"), _("Clusters")],
             [[key, str(found["n_clusters"])] for key, found in strategies.items()],
             reference=diversity["expected_clusters"],
-            reference_name="random",
+            reference_name=_("random"),
         )
     )
     return pictures
@@ -237,9 +271,9 @@ def cost_picture(result: Mapping[str, Any]) -> Picture:
         rows.append([key, str(cost["tokens"]), *counts])
     return Picture(
         "bars",
-        "Tokens needed",
-        "For pool and calibration set, had nothing been answered yet. The completions behind them are in the table.",
-        ["Strategy", "Tokens", "Full answers", "Chains", "Probes"],
+        _("Tokens needed"),
+        _("For pool and calibration set, had nothing been answered yet. The completions behind them are in the table."),
+        [_("Strategy"), _("Tokens"), _("Full answers"), _("Chains"), _("Probes")],
         rows,
     )
 
@@ -259,13 +293,19 @@ def stability_picture(result: Mapping[str, Any]) -> Picture | None:
         rows.append([key, *cells])
     return Picture(
         "intervals",
-        "Stability of the picks",
-        f"Jaccard index of the picks with those from resampled evidence: mean and central 95% of "
-        f"{stability['n_bootstrap']:,} resamplings. A strategy without a mark does not look at what is resampled.",
-        ["Strategy", "Answers: mean", "low", "high", "Calibration: mean", "low", "high"],
+        _("Stability of the picks"),
+        ngettext(
+            "Jaccard index of the picks with those from resampled evidence: mean and central 95%% of %(n)s resampling. "
+            "A strategy without a mark does not look at what is resampled.",
+            "Jaccard index of the picks with those from resampled evidence: mean and central 95%% of %(n)s "
+            "resamplings. A strategy without a mark does not look at what is resampled.",
+            stability["n_bootstrap"],
+        )
+        % {"n": f"{stability['n_bootstrap']:,}"},
+        [_("Strategy"), _("Answers: mean"), _("low"), _("high"), _("Calibration: mean"), _("low"), _("high")],
         rows,
         reference=stability["expected"],
-        reference_name="two random selections",
+        reference_name=_("two random selections"),
     )
 
 
@@ -277,7 +317,7 @@ def backtest_pictures(result: Mapping[str, Any]) -> list[Picture]:
     pictures = []
     for name, (title, caption) in BACKTEST.items():
         random = (backtest["random"] or {}).get(name)
-        rows = [["whole pool", _figure(backtest["pool"][name], 3), str(backtest["pool"]["n"]), NOTHING]]
+        rows = [[_("whole pool"), _figure(backtest["pool"][name], 3), str(backtest["pool"]["n"]), NOTHING]]
         for key, found in backtest["strategies"].items():
             beats = found["beats_random"]
             beaten = _percent(beats[name]) if beats else NOTHING
@@ -285,12 +325,13 @@ def backtest_pictures(result: Mapping[str, Any]) -> list[Picture]:
         pictures.append(
             Picture(
                 "bars",
-                title,
-                caption,
-                ["Strategy", title, "Questions counted", "Random selections below it"],
+                str(title),
+                str(caption),
+                [_("Strategy"), str(title), _("Questions counted"), _("Random selections below it")],
                 rows,
                 reference=random and random["mean"],
-                reference_name="random",
+                reference_name=_("random"),
+                apart=_("whole pool"),
                 band=random and tuple(random["interval"]),
             )
         )
@@ -337,12 +378,12 @@ def _measured(found: Mapping[str, Any]) -> dict[str, Any]:
     return {name: found[name] for name in ("set_size", "majority_share", "pass_rate")}
 
 
-def _profile(title: str, caption: str, bins: Sequence[str], counts: Mapping[str, Sequence[int]]) -> Picture:
+def _profile(title: str, caption: str, bins: Sequence[object], counts: Mapping[str, Sequence[int]]) -> Picture:
     rows = [
-        ["pool" if key == "pool" else key, *(f"{100 * n / max(sum(found), 1):.1f}" for n in found)]
+        [_("pool") if key == "pool" else key, *(f"{100 * n / max(sum(found), 1):.1f}" for n in found)]
         for key, found in counts.items()
     ]
-    return Picture("stacked", title, caption, ["% of picks", *bins], rows)
+    return Picture("stacked", title, caption, [_("% of picks"), *map(str, bins)], rows)
 
 
 def _binned(counts: Sequence[int]) -> list[int]:

@@ -8,6 +8,7 @@ from itertools import pairwise
 
 from django.core.cache import cache
 from django.db.models import Count, Max, QuerySet
+from django.utils.translation import gettext as _
 
 from labeling.engine.curricula import (
     CurriculumKind,
@@ -81,7 +82,8 @@ def evidence_histogram(story: Story) -> list[tuple[str, int]]:
     counts = [0] * (len(EVIDENCE_BOUNDS) + 1)
     for question in story.questions:
         counts[sum(question.n_rollouts > bound for bound in EVIDENCE_BOUNDS)] += 1
-    labels = ["0", *(f"{low + 1}–{high}" for low, high in pairwise(EVIDENCE_BOUNDS)), f"over {EVIDENCE_BOUNDS[-1]}"]
+    over = _("over %(n)s") % {"n": EVIDENCE_BOUNDS[-1]}
+    labels = ["0", *(f"{low + 1}–{high}" for low, high in pairwise(EVIDENCE_BOUNDS)), over]
     return list(zip(labels, counts, strict=True))
 
 

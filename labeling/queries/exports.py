@@ -4,6 +4,7 @@ from hashlib import file_digest
 from pathlib import Path
 
 from django.db.models import Count, QuerySet
+from django.utils.translation import gettext as _
 
 from labeling.errors import Conflict
 from labeling.models import Export, GoldAnswer, Pool
@@ -14,7 +15,7 @@ def gold_counts(pool: Pool) -> dict[str, int]:
     counts = dict(
         GoldAnswer.objects.filter(question__pool=pool).order_by().values_list("source").annotate(n=Count("pk"))
     )
-    return {GoldAnswer.Source(source).label: n for source, n in sorted(counts.items())}
+    return {str(GoldAnswer.Source(source).label): n for source, n in sorted(counts.items())}
 
 
 def exports_of(pool: Pool) -> QuerySet[Export]:
@@ -38,9 +39,14 @@ def file_of(export: Export, filename: str) -> Path | None:
     path = Path(export.directory, filename)
     if not path.is_file():
         raise Conflict(
-            f"{filename} is no longer on the server. Export again: the same bytes come out.", code="file_gone"
+            _("%(filename)s is no longer on the server. Export again: the same bytes come out.")
+            % {"filename": filename},
+            code="file_gone",
         )
     with path.open("rb") as file:
         if file_digest(file, "sha256").hexdigest() != listed["sha256"]:
-            raise Conflict(f"{filename} has been changed since it was written. Export again.", code="file_changed")
+            raise Conflict(
+                _("%(filename)s has been changed since it was written. Export again.") % {"filename": filename},
+                code="file_changed",
+            )
     return path

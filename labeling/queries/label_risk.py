@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 from numpy.typing import NDArray
 
 from labeling.models import Annotation, GoldAnswer, Question, Round
@@ -59,7 +61,7 @@ def wrong_if_agreeing(errors: Sequence[Draws], against: Sequence[Draws] = ()) ->
 def error_from_agreement(agreed: Draws, overlap: int) -> Draws:
     """Return the error rate e <= 1/2 at which k = ``overlap`` people agree so often: (1 - e)^k + e^k = ``agreed``."""
     low, high = np.zeros_like(agreed), np.full_like(agreed, 0.5)
-    for _ in range(40):
+    for _step in range(40):
         middle = (low + high) / 2
         too_much = (1 - middle) ** overlap + middle**overlap > agreed
         low, high = np.where(too_much, middle, low), np.where(too_much, high, middle)
@@ -205,7 +207,7 @@ def _candidates(
     for question in progress.questions:
         annotations = said.get(question.question.pk, [])
         if question.state in DISAGREEING:
-            risk, why = 1.0, "annotators disagree"
+            risk, why = 1.0, _("annotators disagree")
         elif question.state == QuestionState.GOLD and annotations and question.gold is not None:
             if question.gold.source == GoldAnswer.Source.ADJUDICATION:
                 continue
@@ -227,8 +229,20 @@ def _risk_in_words(
     unsure = sum(not annotation.confident for annotation in annotations)
     if len(annotations) == 1:
         checked = known.get(annotations[0].annotator_id)
-        record = f", right on {checked.n} of {checked.of} checks" if checked else ""
-        why = f"one answer{', marked as unsure' if unsure else ''}{record}"
+        if checked and unsure:
+            why = _("one answer, marked as unsure, right on %(n)s of %(of)s checks")
+        elif checked:
+            why = _("one answer, right on %(n)s of %(of)s checks")
+        else:
+            why = _("one answer, marked as unsure") if unsure else _("one answer")
+        return risk, why % {"n": checked.n, "of": checked.of} if checked else why
+    n = len(annotations)
+    if unsure:
+        words = ngettext(
+            "%(n)s answer agrees, %(unsure)s marked as unsure",
+            "%(n)s answers agree, %(unsure)s marked as unsure",
+            n,
+        )
     else:
-        why = f"{len(annotations)} answers agree{f', {unsure} marked as unsure' if unsure else ''}"
-    return risk, why
+        words = ngettext("%(n)s answer agrees", "%(n)s answers agree", n)
+    return risk, words % {"n": n, "unsure": unsure}

@@ -4,6 +4,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
+from django.utils.translation import ngettext
+
 MOST_ROWS = 10  # of one kind
 NEW_FOR = timedelta(days=7)  # what nobody settles, such as a rejected line or a flag, is news for so long
 
@@ -26,13 +28,9 @@ class Matter:
     query: str = ""
 
 
-def count(n: int, one: str) -> str:
-    return f"{n:,} {one}{'' if n == 1 else 's'}"
-
-
-def waiting(n: int, one: str) -> str:
-    return f"{count(n, one)} {'waits' if n == 1 else 'wait'}"
-
-
 def days(idle: timedelta) -> str:
-    return count(idle.days, "day") if idle.days > 1 else f"{int(idle.total_seconds() // 3600)} hours"
+    """So many hours, or from two days on so many days."""
+    if idle.days > 1:
+        return ngettext("%(n)s day", "%(n)s days", idle.days) % {"n": f"{idle.days:,}"}
+    hours = int(idle.total_seconds() // 3600)
+    return ngettext("%(n)s hour", "%(n)s hours", hours) % {"n": hours}

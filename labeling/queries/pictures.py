@@ -8,7 +8,8 @@ class Picture:
     """A picture and the table that is its only source. ``rows`` are texts, the first of each heads it.
 
     ``kind`` names the drawing in static/labeling/charts. ``reference``: a value to hold against, with
-    ``reference_name``; ``band``: a range around it.
+    ``reference_name``; ``band``: a range around it. ``apart``: the first text of a row that is drawn apart
+    from the others.
     """
 
     kind: str
@@ -19,3 +20,4 @@ class Picture:
     reference: float | None = None
     reference_name: str = ""
     band: tuple[float, float] | None = None
+    apart: str = ""

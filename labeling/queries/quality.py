@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from django.db.models import Count, F, Q, QuerySet
+from django.utils.translation import gettext as _
 
 from labeling.engine.answers import ReadAs, policy_of, read_as
 from labeling.models import Annotation, CheckGrade, Pool, PracticeAnswer, Round, Slot, User
@@ -12,9 +13,12 @@ from labeling.queries.intervals import Share
 def in_words(share: Share) -> str:
     """Say how many checks were right, with the interval, and that little is known where that is so."""
     if not share.of:
-        return "no check answered yet"
-    says = ": says little; " if share.is_small else ", "
-    return f"{share.n} of {share.of}{says}between {100 * share.low:.0f}% and {100 * share.high:.0f}%"
+        return _("no check answered yet")
+    if share.is_small:
+        words = _("%(n)s of %(of)s: says little; between %(low)s%% and %(high)s%%")
+    else:
+        words = _("%(n)s of %(of)s, between %(low)s%% and %(high)s%%")
+    return words % {"n": share.n, "of": share.of, "low": f"{100 * share.low:.0f}", "high": f"{100 * share.high:.0f}"}
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,8 @@ from datetime import datetime
 
 from django.db.models import Count, Min, QuerySet
 from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from labeling.engine.answers import ReadAs, policy_of, read_as
 from labeling.models import Annotation, Pool, Role, Round, Slot, User
@@ -49,24 +51,34 @@ def empty_queue(
     live = unfinished.filter(round__status=Round.Status.LIVE)
     eligible = live.unseen_by(user)
     if eligible.open_at(now).exists():
-        return EmptyQueue("free", "A question has just come free. Take it.")
+        return EmptyQueue("free", _("A question has just come free. Take it."))
     held = eligible.aggregate(n=Count("pk"), first=Min("lease_until"))
     if held["n"]:
         return EmptyQueue(
             "held",
-            f"{_questions(held['n'])} held by others; the next may come free at {held['first']:%H:%M} UTC.",
+            ngettext(
+                "%(n)s question is held by others; the next may come free at %(time)s UTC.",
+                "%(n)s questions are held by others; the next may come free at %(time)s UTC.",
+                held["n"],
+            )
+            % {"n": held["n"], "time": f"{held['first']:%H:%M}"},
             n_held=held["n"],
             next_free_at=held["first"],
         )
     if n := live.count():
-        return EmptyQueue("seen", f"You have done everything you are eligible for. {_slots(n)} wait for other people.")
+        words = ngettext(
+            "You have done everything you are eligible for. %(n)s answer waits for other people.",
+            "You have done everything you are eligible for. %(n)s answers wait for other people.",
+            n,
+        )
+        return EmptyQueue("seen", words % {"n": n})
     if unfinished.exists():
-        return EmptyQueue("paused", "The round is paused. A manager can resume it.")
+        return EmptyQueue("paused", _("The round is paused. A manager can resume it."))
     if not rounds.exists():
-        return EmptyQueue("no_round", "No round is open.")
+        return EmptyQueue("no_round", _("No round is open."))
     if purpose == Slot.Purpose.ADJUDICATION:
         return _no_disagreement(rounds)
-    return EmptyQueue("all_done", "All done: every question has its answers. Thank you.")
+    return EmptyQueue("all_done", _("All done: every question has its answers. Thank you."))
 
 
 def _no_disagreement(rounds: QuerySet[Round]) -> EmptyQueue:
@@ -74,20 +86,15 @@ def _no_disagreement(rounds: QuerySet[Round]) -> EmptyQueue:
 
     waiting = sum(round_progress(round=round).n_waiting_for_unit for round in rounds)
     if waiting:
-        return EmptyQueue(
-            "budget", f"The budget is spent: {_questions(waiting)} waiting until a manager adds units for adjudication."
+        words = ngettext(
+            "The budget is spent: %(n)s question is waiting until a manager adds units for adjudication.",
+            "The budget is spent: %(n)s questions are waiting until a manager adds units for adjudication.",
+            waiting,
         )
+        return EmptyQueue("budget", words % {"n": waiting})
     if Slot.objects.filter(round__in=rounds, state__in=[Slot.State.OPEN, Slot.State.LEASED]).exists():
-        return EmptyQueue("no_disagreement", "No disagreement so far; annotators are still answering.")
-    return EmptyQueue("all_done", "All done: nothing is left to decide. Thank you.")
-
-
-def _questions(n: int) -> str:
-    return "1 question is" if n == 1 else f"{n} questions are"
-
-
-def _slots(n: int) -> str:
-    return "1 answer" if n == 1 else f"{n} answers"
+        return EmptyQueue("no_disagreement", _("No disagreement so far; annotators are still answering."))
+    return EmptyQueue("all_done", _("All done: nothing is left to decide. Thank you."))
 
 
 def slot_for(*, user: User, slot_id: int) -> Slot | None:
@@ -102,7 +109,8 @@ def read_answer(*, slot: Slot, answer: str) -> ReadAs:
     if not (n := len(slot.asked.choices)):
         return read
     others = tuple(each for each in read.warnings if not each.startswith("Guessable"))
-    return replace(read, warnings=(f"Guessable: a blind guess is right one time in {n}.", *others))
+    guessable = _("Guessable: a blind guess is right one time in %(n)s.") % {"n": n}
+    return replace(read, warnings=(guessable, *others))
 
 
 def recent_annotations(*, user: User, pool: Pool, limit: int = 5) -> QuerySet[Annotation]:

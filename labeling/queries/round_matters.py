@@ -8,9 +8,11 @@ from typing import Any
 
 from django.db.models import Count, Exists, F, Max, OuterRef, Q
 from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from labeling.models import Annotation, BudgetUnit, Flag, GoldAnswer, Membership, Pool, Role, Round, Slot
-from labeling.queries.matters import NEW_FOR, Matter, count, days, waiting
+from labeling.queries.matters import NEW_FOR, Matter, days
 
 STUCK_AFTER = timedelta(hours=24)  # without anybody taking a question
 LAPSED_FOR = timedelta(hours=1)
@@ -43,18 +45,22 @@ def round_matters(pools: list[Pool]) -> Iterator[Matter]:
         pool_id, undecided = round.run.pool_id, disagreements.get(round.pk, 0)
         yield from _money(round, *units[round.pk], undecided=undecided)
         if n := flags.get(round.pk, 0):
-            words = f"{count(n, 'flag')} raised: somebody wants you to look at a question."
-            yield _of(round, "flags", "gold", "Flagged", words, "Look at it")
+            words = ngettext(
+                "%(n)s flag raised: somebody wants you to look at a question.",
+                "%(n)s flags raised: somebody wants you to look at a question.",
+                n,
+            ) % {"n": f"{n:,}"}
+            yield _of(round, "flags", "gold", _("Flagged"), words, _("Look at it"))
         if round.status == Round.Status.PAUSED:
             if round.n_open:
-                words = f"It is paused; {waiting(round.n_open, 'answer')}."
-                yield _of(round, "paused", "gold", "Paused", words, "Resume or close")
+                words = _("It is paused; %(answers)s.") % {"answers": _answers_wait(round.n_open)}
+                yield _of(round, "paused", "gold", _("Paused"), words, _("Resume or close"))
             continue
         yield from _deciding(round, people.get((pool_id, Role.ADJUDICATOR), 0))
         yield from _answering(round, people.get((pool_id, Role.ANNOTATOR), 0), now)
         if not (round.n_open or round.n_held or round.n_disputes or undecided):
-            words = "Every question is settled. Close it, then export the dataset."
-            yield _of(round, "settled", "gold", "Done", words, "Close it")
+            words = _("Every question is settled. Close it, then export the dataset.")
+            yield _of(round, "settled", "gold", _("Done"), words, _("Close it"))
 
 
 def _of(round: Round, kind: str, tone: str, chip: str, words: str, action: str, page: str = "round") -> Matter:
@@ -64,36 +70,67 @@ def _of(round: Round, kind: str, tone: str, chip: str, words: str, action: str, 
 
 def _money(round: Any, free: int, granted: int, *, undecided: int) -> Iterator[Matter]:
     if undecided and not free:
-        words = (
-            f"{waiting(undecided, 'disagreement')} for an adjudicator, and {round.budget} has no unit left to pay one."
-        )
-        yield _of(round, "no_unit", "danger", "Budget spent", words, "Add units", "budget-new")
+        words = ngettext(
+            "%(n)s disagreement waits for an adjudicator, and %(budget)s has no unit left to pay one.",
+            "%(n)s disagreements wait for an adjudicator, and %(budget)s has no unit left to pay one.",
+            undecided,
+        ) % {"n": f"{undecided:,}", "budget": round.budget}
+        yield _of(round, "no_unit", "danger", _("Budget spent"), words, _("Add units"), "budget-new")
     elif granted and free <= NEARLY_SPENT * granted and round.overlap > 1 and (round.n_open or round.n_held):
-        left = "nothing is" if not free else f"{count(free, 'unit')} of {granted:,} {'is' if free == 1 else 'are'}"
-        words = f"{round.budget}: {left} left; disagreements will need some."
-        yield _of(round, "nearly_spent", "gold", "Nearly spent", words, "Add units", "budget-new")
+        if free:
+            words = ngettext(
+                "%(budget)s: %(n)s unit of %(of)s is left; disagreements will need some.",
+                "%(budget)s: %(n)s units of %(of)s are left; disagreements will need some.",
+                free,
+            ) % {"budget": round.budget, "n": f"{free:,}", "of": f"{granted:,}"}
+        else:
+            words = _("%(budget)s: nothing is left; disagreements will need some.") % {"budget": round.budget}
+        yield _of(round, "nearly_spent", "gold", _("Nearly spent"), words, _("Add units"), "budget-new")
 
 
 def _deciding(round: Any, n_adjudicators: int) -> Iterator[Matter]:
     if round.n_disputes and not n_adjudicators:
-        words = f"{waiting(round.n_disputes, 'disagreement')}, and the pool has no adjudicator."
-        yield _of(round, "no_adjudicator", "danger", "Disagreements", words, "Invite one", "pool-people")
+        words = ngettext(
+            "%(n)s disagreement waits, and the pool has no adjudicator.",
+            "%(n)s disagreements wait, and the pool has no adjudicator.",
+            round.n_disputes,
+        ) % {"n": f"{round.n_disputes:,}"}
+        yield _of(round, "no_adjudicator", "danger", _("Disagreements"), words, _("Invite one"), "pool-people")
     elif round.n_disputes:
-        words = f"{waiting(round.n_disputes, 'disagreement')} for an adjudicator."
-        yield _of(round, "disputes", "gold", "Disagreements", words, "See which")
+        words = ngettext(
+            "%(n)s disagreement waits for an adjudicator.",
+            "%(n)s disagreements wait for an adjudicator.",
+            round.n_disputes,
+        ) % {"n": f"{round.n_disputes:,}"}
+        yield _of(round, "disputes", "gold", _("Disagreements"), words, _("See which"))
 
 
 def _answering(round: Any, n_annotators: int, now: datetime) -> Iterator[Matter]:
     idle = now - (round.last_claim or round.created_at)
     if round.n_open and n_annotators < round.overlap:
-        words = f"Each question wants {count(round.overlap, 'annotator')}; the pool has {n_annotators}."
-        yield _of(round, "no_annotator", "danger", "Nobody to answer", words, "Invite people", "pool-people")
+        words = ngettext(
+            "Each question wants %(n)s annotator; the pool has %(has)s.",
+            "Each question wants %(n)s annotators; the pool has %(has)s.",
+            round.overlap,
+        ) % {"n": f"{round.overlap:,}", "has": n_annotators}
+        yield _of(round, "no_annotator", "danger", _("Nobody to answer"), words, _("Invite people"), "pool-people")
     elif round.n_open and not round.n_held and idle > STUCK_AFTER:
-        words = f"Nobody has taken a question for {days(idle)}; {waiting(round.n_open, 'answer')}."
-        yield _of(round, "stuck", "danger", "Stuck", words, "See who is missing")
+        words = _("Nobody has taken a question for %(time)s; %(answers)s.") % {
+            "time": days(idle),
+            "answers": _answers_wait(round.n_open),
+        }
+        yield _of(round, "stuck", "danger", _("Stuck"), words, _("See who is missing"))
     elif round.n_lapsed:
-        words = f"{count(round.n_lapsed, 'question')} taken and not answered in time; anybody may take them again."
-        yield _of(round, "lapsed", "gold", "Time ran out", words, "See whose")
+        words = ngettext(
+            "%(n)s question taken and not answered in time; anybody may take them again.",
+            "%(n)s questions taken and not answered in time; anybody may take them again.",
+            round.n_lapsed,
+        ) % {"n": f"{round.n_lapsed:,}"}
+        yield _of(round, "lapsed", "gold", _("Time ran out"), words, _("See whose"))
+
+
+def _answers_wait(n: int) -> str:
+    return ngettext("%(n)s answer waits", "%(n)s answers wait", n) % {"n": f"{n:,}"}
 
 
 def _disagreements_without_unit(rounds: Iterable[Round]) -> dict[int, int]:

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from statistics import median
 
+from django.utils.translation import gettext as _
+
 from labeling.models import Annotation, Round
 from labeling.queries.pictures import Picture
 
@@ -50,7 +52,10 @@ def times_of(round: Round) -> RoundTimes | None:
         people[name].append((at, seconds))
     slowest = sorted(questions, key=lambda each: -median(questions[each]))[:MOST_SHOWN]
     overall = median(row[2] for row in rows)
-    left_out = len(questions) - len(slowest)
+    caption = _("From opening a question to submitting its answer, the median of its answers; breaks count.")
+    if len(slowest) < len(questions):
+        counts = {"n": len(slowest), "of": len(questions)}
+        caption += " " + _("The %(n)s slowest of %(of)s questions.") % counts
     return RoundTimes(
         n_answers=len(rows),
         median_seconds=overall,
@@ -61,13 +66,12 @@ def times_of(round: Round) -> RoundTimes | None:
         ],
         picture=Picture(
             "bars",
-            "Minutes per question",
-            "From opening a question to submitting its answer, the median of its answers; breaks count."
-            + (f" The {len(slowest)} slowest of {len(questions)} questions." if left_out else ""),
-            ["Question", "Minutes", "Shortest", "Longest", "Answers"],
+            _("Minutes per question"),
+            caption,
+            [_("Question"), _("Minutes"), _("Shortest"), _("Longest"), _("Answers")],
             [_row(rank, text, questions[rank, text]) for rank, text in sorted(slowest)],
             reference=overall / 60,
-            reference_name="median",
+            reference_name=_("median"),
         ),
     )
 

@@ -7,6 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
 from labeling.models import Annotation, Membership, Question, Role, Skip, Slot
 from labeling.queries.rounds import FINAL, QuestionProgress, QuestionState, RoundProgress
 
@@ -120,5 +123,9 @@ def _lines(each: QuestionProgress, people: _People, opened_at: datetime) -> list
 def names_in_words(names: Sequence[str], most: int = 4) -> str:
     """``ana, ben or 3 others``."""
     if len(names) > most:
-        return f"{', '.join(names[:most])} or {len(names) - most} other{'s' if len(names) > most + 1 else ''}"
-    return " or ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+        others = len(names) - most
+        words = ngettext("%(names)s or %(n)s other", "%(names)s or %(n)s others", others)
+        return words % {"names": ", ".join(names[:most]), "n": others}
+    if len(names) > 1:
+        return _("%(names)s or %(last)s") % {"names": ", ".join(names[:-1]), "last": names[-1]}
+    return "".join(names)

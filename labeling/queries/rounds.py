@@ -7,6 +7,8 @@ from enum import StrEnum
 
 from django.db.models import Count, Q
 from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from labeling.models import (
     Annotation,
@@ -230,23 +232,40 @@ def _warnings(round: Round, questions: tuple[QuestionProgress, ...]) -> list[str
     waiting = sum(question.state == QuestionState.WAITING_FOR_UNIT for question in questions)
     if waiting:
         found.append(
-            f"{waiting} disagreement{'s wait' if waiting > 1 else ' waits'} for an adjudicator, who takes a unit each: "
-            f"{round.budget} has none free. Add {waiting} unit{'s' if waiting > 1 else ''}."
+            ngettext(
+                "%(n)s disagreement waits for an adjudicator, who takes a unit each: %(budget)s has none free. "
+                "Add %(n)s unit.",
+                "%(n)s disagreements wait for an adjudicator, who takes a unit each: %(budget)s has none free. "
+                "Add %(n)s units.",
+                waiting,
+            )
+            % {"n": waiting, "budget": round.budget}
         )
     if n := sum(question.waits_for_replacement for question in questions):
-        one = n == 1
+        units = ngettext("%(n)s unit", "%(n)s units", round.overlap) % {"n": round.overlap}
         found.append(
-            f"{n} question{'' if one else 's'} that cannot be answered wait{'s' if one else ''} to be replaced by the "
-            f"next of the run’s order, which takes {round.overlap} unit{'s' if round.overlap > 1 else ''} each. "
-            f"{round.budget} has too few beside what disagreements may need: add some, or go on with fewer questions."
+            ngettext(
+                "%(n)s question that cannot be answered waits to be replaced by the next of the run’s order, which "
+                "takes %(units)s each. %(budget)s has too few beside what disagreements may need: add some, or go on "
+                "with fewer questions.",
+                "%(n)s questions that cannot be answered wait to be replaced by the next of the run’s order, which "
+                "takes %(units)s each. %(budget)s has too few beside what disagreements may need: add some, or go on "
+                "with fewer questions.",
+                n,
+            )
+            % {"n": n, "units": units, "budget": round.budget}
         )
     if (n := people.get(Role.ANNOTATOR, 0)) < round.overlap:
         found.append(
-            f"Each question wants {round.overlap} annotator{'s' if round.overlap > 1 else ''}; the pool has {n}. "
-            "Invite more people."
+            ngettext(
+                "Each question wants %(n)s annotator; the pool has %(has)s. Invite more people.",
+                "Each question wants %(n)s annotators; the pool has %(has)s. Invite more people.",
+                round.overlap,
+            )
+            % {"n": round.overlap, "has": n}
         )
     if round.overlap > 1 and not people.get(Role.ADJUDICATOR, 0):
-        found.append("Nobody can decide disagreements: the pool has no adjudicator. Invite one.")
+        found.append(_("Nobody can decide disagreements: the pool has no adjudicator. Invite one."))
     return found
 
 

@@ -5,19 +5,22 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from dataclasses import dataclass, field
 
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
 from labeling.engine.comparing import overlap_by_chance, rank_correlation
 from labeling.models import Pool, Question, QuestionScore, SelectionRun
 
 MOST_SHOWN = 50  # picks of one kind, the best first
 NOTHING = "–"
 SETTINGS = {  # in this order; the rest follows by name
-    "strategy": "Strategy",
-    "alpha": "Alpha",
-    "budget": "Questions to pick",
-    "n_outcomes": "Full answers each",
-    "n_probes": "Probes each",
-    "lam": "Lambda",
-    "seed": "Seed",
+    "strategy": gettext_lazy("Strategy"),
+    "alpha": gettext_lazy("Alpha"),
+    "budget": gettext_lazy("Questions to pick"),
+    "n_outcomes": gettext_lazy("Full answers each"),
+    "n_probes": gettext_lazy("Probes each"),
+    "lam": gettext_lazy("Lambda"),
+    "seed": gettext_lazy("Seed"),
 }
 
 
@@ -98,7 +101,7 @@ class _Scores:
 
     def standing(self, question_id: int, rank: int | None) -> Standing:
         if question_id not in self.of:
-            return Standing(rank, None, 0, None, "not among its questions")
+            return Standing(rank, None, 0, None, _("not among its questions"))
         score, set_size, eligible, reason = self.of[question_id]
         if not eligible:
             return Standing(rank, None, 0, set_size, reason)
@@ -160,15 +163,16 @@ def settings_of(first: SelectionRun, second: SelectionRun) -> list[SettingLine]:
 
 
 def _described(run: SelectionRun) -> dict[str, str]:
+    elsewhere = _("imported votes") if run.generation_fingerprint else _("nowhere")
     found = {
-        "Answers from": str(run.policy_model or ("imported votes" if run.generation_fingerprint else "nowhere")),
-        "Sampled as": run.generation_fingerprint[:16],
-        "Calibrated on": str(run.calibration_set or NOTHING),
-        "Embedder": run.embedder or NOTHING,
-        "Goes on from": f"run {run.continues_id}" if run.continues_id else NOTHING,
-        "Questions looked at": str(run.question_limit or "all"),
-        "Threshold": "infinite" if run.q_hat_infinite else NOTHING if run.q_hat is None else f"{run.q_hat:.4g}",
+        _("Answers from"): str(run.policy_model or elsewhere),
+        _("Sampled as"): run.generation_fingerprint[:16],
+        _("Calibrated on"): str(run.calibration_set or NOTHING),
+        _("Embedder"): run.embedder or NOTHING,
+        _("Goes on from"): _("run %(run)s") % {"run": run.continues_id} if run.continues_id else NOTHING,
+        _("Questions looked at"): str(run.question_limit or _("all")),
+        _("Threshold"): _("infinite") if run.q_hat_infinite else NOTHING if run.q_hat is None else f"{run.q_hat:.4g}",
     }
     names = [*SETTINGS, *sorted(run.config.keys() - SETTINGS.keys())]
-    settings = {SETTINGS.get(name, name): run.config.get(name) for name in names}
+    settings = {str(SETTINGS.get(name, name)): run.config.get(name) for name in names}
     return {name: NOTHING if value is None else str(value) for name, value in settings.items()} | found

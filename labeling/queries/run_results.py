@@ -7,27 +7,29 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.db.models import QuerySet
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
 
 from labeling.models import Pick, SelectionRun
 
 TIE_BREAKS = {
-    "set_size_from_probes": "this one has the larger prediction set from its probes alone",
-    "distinct_probe_answers": "its probes gave more distinct answers",
-    "nearness_to_centre": "it lies nearer to the centre of its cluster",
-    "sha256_of_id": "nothing else told them apart, so a hash of the ids decided",
-    "file_order": "it comes first in the file",
+    "set_size_from_probes": gettext_lazy("this one has the larger prediction set from its probes alone"),
+    "distinct_probe_answers": gettext_lazy("its probes gave more distinct answers"),
+    "nearness_to_centre": gettext_lazy("it lies nearer to the centre of its cluster"),
+    "sha256_of_id": gettext_lazy("nothing else told them apart, so a hash of the ids decided"),
+    "file_order": gettext_lazy("it comes first in the file"),
 }
 MEASURES = {
-    "max_frequency": "Share of the most frequent answer",
-    "entropy": "Entropy of the answers",
-    "unread_share": "Share of unread completions",
+    "max_frequency": gettext_lazy("Share of the most frequent answer"),
+    "entropy": gettext_lazy("Entropy of the answers"),
+    "unread_share": gettext_lazy("Share of unread completions"),
 }
 REASONS = {
-    "too_few_readable": "too few readable answers",
-    "in_calibration_set": "also in the calibration set",
-    "repeats_another": "the same as another question",
-    "in_a_round": "already in a round",
-    "already_labeled": "already labeled",
+    "too_few_readable": gettext_lazy("too few readable answers"),
+    "in_calibration_set": gettext_lazy("also in the calibration set"),
+    "repeats_another": gettext_lazy("the same as another question"),
+    "in_a_round": gettext_lazy("already in a round"),
+    "already_labeled": gettext_lazy("already labeled"),
 }
 
 
@@ -67,7 +69,7 @@ def ranked_picks(run: SelectionRun) -> QuerySet[Pick]:
 
 def picks_of(run: SelectionRun, picks: Iterable[Pick] | None = None) -> list[PickLine]:
     """The picks, or only those given, each with the reasons; at most one query."""
-    strategy = _report(run).get("strategy", {}).get("title", "the strategy")
+    strategy = _report(run).get("strategy", {}).get("title", _("the strategy"))
     is_calibrated = _report(run).get("calibration", {}) is not None
     has_clusters = _report(run).get("clusters", {}).get("source") != "none"
     return [
@@ -78,23 +80,49 @@ def picks_of(run: SelectionRun, picks: Iterable[Pick] | None = None) -> list[Pic
 
 def _why(pick: Pick, strategy: str, *, is_calibrated: bool, has_clusters: bool) -> list[str]:
     if pick.taken_by == "control":
-        return [
-            f"Drawn at random, as a control: each eligible question had a chance of {pick.inclusion_probability:.4g}."
-        ]
+        words = _("Drawn at random, as a control: each eligible question had a chance of %(chance)s.")
+        return [words % {"chance": f"{pick.inclusion_probability:.4g}"}]
     if pick.taken_by == "joint":
-        return [f"Chosen together with the other picks, as a set ({strategy})."]
-    is_own = pick.taken_by == "cluster"
-    where = f"in cluster {pick.cluster}" if is_own and has_clusters else "in the pool"
-    best = "Among the best of the pool"
-    if has_clusters:
-        best = f"The best of cluster {pick.cluster}" if is_own else "The best that the clusters left over"
-    answers = {0: "no answer is", 1: "1 answer is"}.get(pick.set_size, f"{pick.set_size} answers are")
-    why = [f"{best} ({strategy}).", *([f"By the threshold {answers} plausible."] if is_calibrated else [])]
-    if pick.tied_with == 0:
-        return [*why, f"No other question {where} has the same score."]
-    others = "1 other question has" if pick.tied_with == 1 else f"{pick.tied_with} other questions have"
-    decided = TIE_BREAKS.get(pick.tie_break, "they were all picked")
-    return [*why, f"{others} the same score {where}: {decided}."]
+        return [_("Chosen together with the other picks, as a set (%(strategy)s).") % {"strategy": strategy}]
+    is_own = pick.taken_by == "cluster" and has_clusters
+    if is_own:
+        best = _("The best of cluster %(cluster)s (%(strategy)s).")
+    elif has_clusters:
+        best = _("The best that the clusters left over (%(strategy)s).")
+    else:
+        best = _("Among the best of the pool (%(strategy)s).")
+    why = [best % {"cluster": pick.cluster, "strategy": strategy}]
+    if is_calibrated and pick.set_size == 0:
+        why.append(_("By the threshold no answer is plausible."))
+    elif is_calibrated:
+        words = ngettext(
+            "By the threshold %(n)s answer is plausible.",
+            "By the threshold %(n)s answers are plausible.",
+            pick.set_size,
+        )
+        why.append(words % {"n": pick.set_size})
+    return [*why, _tie_in_words(pick, in_cluster=is_own)]
+
+
+def _tie_in_words(pick: Pick, *, in_cluster: bool) -> str:
+    if pick.tied_with == 0 and in_cluster:
+        words = _("No other question in cluster %(cluster)s has the same score.")
+    elif pick.tied_with == 0:
+        words = _("No other question in the pool has the same score.")
+    elif in_cluster:
+        words = ngettext(
+            "%(n)s other question has the same score in cluster %(cluster)s: %(decided)s.",
+            "%(n)s other questions have the same score in cluster %(cluster)s: %(decided)s.",
+            pick.tied_with,
+        )
+    else:
+        words = ngettext(
+            "%(n)s other question has the same score in the pool: %(decided)s.",
+            "%(n)s other questions have the same score in the pool: %(decided)s.",
+            pick.tied_with,
+        )
+    decided = TIE_BREAKS.get(pick.tie_break, _("they were all picked"))
+    return words % {"n": pick.tied_with, "cluster": pick.cluster, "decided": decided}
 
 
 def threshold_in_words(run: SelectionRun) -> str:
@@ -104,22 +132,28 @@ def threshold_in_words(run: SelectionRun) -> str:
         return ""
     coverage = f"{1 - float(run.config['alpha']):.4g}"
     if "calibration" in report and report["calibration"] is None:
-        return "There is none: the strategy chooses by its own score alone, so nothing was calibrated."
+        return _("There is none: the strategy chooses by its own score alone, so nothing was calibrated.")
     if run.q_hat is None:
-        return (
+        words = _(
             "The threshold is infinite: so many right answers of the calibration set never came from the model that "
-            f"every answer it gives has to count as plausible. Coverage of {coverage} cannot be had."
+            "every answer it gives has to count as plausible. Coverage of %(coverage)s cannot be had."
         )
+        return words % {"coverage": coverage}
     lowest, highest = -run.q_hat, run.config["lam"] - run.q_hat
     if highest <= 0:
-        share = "whatever its share of the votes"
+        words = _("The threshold is %(q_hat)s: an answer is plausible whatever its share of the votes.")
     else:
-        share = f"when it has {max(lowest, 0):.1%} of the votes or more ({highest:.1%} where the votes are most spread)"
-    return (
-        f"The threshold is {run.q_hat:.4g}: an answer is plausible {share}. Over questions like those of the "
-        f"calibration set, the plausible answers include the right one at least {coverage} of the time; for the picked "
-        "questions, which were chosen for being uncertain, nothing is promised."
+        words = _(
+            "The threshold is %(q_hat)s: an answer is plausible when it has %(lowest)s of the votes or more "
+            "(%(highest)s where the votes are most spread)."
+        )
+    promise = _(
+        "Over questions like those of the calibration set, the plausible answers include the right one at least "
+        "%(coverage)s of the time; for the picked questions, which were chosen for being uncertain, nothing is "
+        "promised."
     )
+    shares = {"q_hat": f"{run.q_hat:.4g}", "lowest": f"{max(lowest, 0):.1%}", "highest": f"{highest:.1%}"}
+    return f"{words % shares} {promise % {'coverage': coverage}}"
 
 
 def notices_of(run: SelectionRun) -> list[Notice]:
@@ -142,14 +176,18 @@ def coverage_check_in_words(run: SelectionRun) -> str:
     if not check:
         return ""
     if not check["available"]:
-        return f"Not available: {check['reason']}."
+        return _("Not available: %(reason)s.") % {"reason": check["reason"]}
     low, high = check["band"]
-    verdict = "below" if check["below_band"] else "not below"
-    return (
-        f"Fitted on a random half of the calibration set ({check['n_fitted']} questions), the sets cover "
-        f"{check['hits']} of {check['n_counted']} right answers of the other half ({check['coverage']:.1%}). By theory "
-        f"{low:.1%} to {high:.1%}, so this is {verdict} the band. It checks the method, not the threshold in use."
-    )
+    counted = _(
+        "Fitted on a random half of the calibration set (%(n_fitted)s questions), the sets cover %(hits)s of "
+        "%(n_counted)s right answers of the other half (%(coverage)s)."
+    ) % {**check, "coverage": f"{check['coverage']:.1%}"}
+    if check["below_band"]:
+        verdict = _("By theory %(low)s to %(high)s, so this is below the band.")
+    else:
+        verdict = _("By theory %(low)s to %(high)s, so this is not below the band.")
+    caveat = _("It checks the method, not the threshold in use.")
+    return f"{counted} {verdict % {'low': f'{low:.1%}', 'high': f'{high:.1%}'}} {caveat}"
 
 
 def comparison_of(run: SelectionRun) -> list[MeasureLine]:
@@ -157,7 +195,7 @@ def comparison_of(run: SelectionRun) -> list[MeasureLine]:
     comparison = _report(run).get("comparison") or {}
     return [
         MeasureLine(
-            name=MEASURES.get(name, name),
+            name=str(MEASURES.get(name, name)),
             pool_mean=test["pool_mean"],
             calibration_mean=test["calibration_mean"],
             p_value=test["p_value"],
@@ -170,11 +208,11 @@ def comparison_of(run: SelectionRun) -> list[MeasureLine]:
 def not_picked(run: SelectionRun) -> list[tuple[str, int]]:
     """Why questions could not be picked, with how many, the set-aside ones included."""
     counts = {
-        REASONS.get(reason, reason): found["n"]
+        str(REASONS.get(reason, reason)): found["n"]
         for reason, found in _report(run).get("pool", {}).get("ineligible", {}).items()
     }
     if n_set_aside := sum(each["where"] == "pool" for each in _report(run).get("set_aside", [])):
-        counts["could not be asked"] = n_set_aside
+        counts[_("could not be asked")] = n_set_aside
     return sorted(counts.items())
 
 

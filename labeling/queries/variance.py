@@ -6,16 +6,24 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from django.utils.translation import gettext_lazy as _
+
 from labeling.engine.answers import policy_of
-from labeling.engine.variance import Gold, VarianceReport, aggregates, category_words, described, rollout_scores
+from labeling.engine.variance import Gold, VarianceReport, aggregates, described, rollout_scores
 from labeling.models import CalibrationSet, GoldAnswer, Pool, Question, SelectionRun, User
 
 SECONDS_PER_LOOK = 0.8  # of grading while somebody waits for the page; the page then shows how far it is
+CATEGORIES = {
+    "useful": _("useful"),
+    "always_right": _("always right"),
+    "always_wrong": _("always wrong"),
+    "constant": _("constant"),
+}
 WHAT_TO_DO = {
-    "useful": "Train on these: their rollouts earn different rewards.",
-    "always_right": "Mastered. Leave them out, or keep some to see that nothing is forgotten.",
-    "always_wrong": "Too hard for now. Check the answers, give hints, or come back after training.",
-    "constant": "The reward hardly moves. Leave them out.",
+    "useful": _("Train on these: their rollouts earn different rewards."),
+    "always_right": _("Mastered. Leave them out, or keep some to see that nothing is forgotten."),
+    "always_wrong": _("Too hard for now. Check the answers, give hints, or come back after training."),
+    "constant": _("The reward hardly moves. Leave them out."),
 }
 
 
@@ -46,7 +54,7 @@ class RolloutVariance:
     """What stored rollouts say about questions with known answers.
 
     ``n_left`` of them are still to be graded; until then there is no ``report``, nor where no question has rollouts.
-    ``cells``: mean, variance, category, number of questions there.
+    ``cells``: mean, variance, category, its words, number of questions there.
     """
 
     n_known: int
@@ -55,7 +63,7 @@ class RolloutVariance:
     n_without_rollouts: int
     report: dict[str, Any] | None = None
     categories: Sequence[CategoryLine] = ()
-    cells: Sequence[tuple[float, float, str, int]] = ()
+    cells: Sequence[tuple[float, float, str, str, int]] = ()
     lines: Sequence[QuestionLine] = ()
 
 
@@ -95,7 +103,7 @@ def variance_of_pool(run: SelectionRun, *, seconds: float | None = SECONDS_PER_L
             mean=float(report.means[row]),
             variance=float(report.variances[row]),
             category=report.categories[row].value,
-            words=report.categories[row].words,
+            words=str(CATEGORIES[report.categories[row].value]),
         )
         for row, uid in enumerate(report.uids)
     ]
@@ -126,10 +134,13 @@ def _variance(
         counts,
         report=figures,
         categories=[
-            CategoryLine(key, category_words(key), n, WHAT_TO_DO[key])
+            CategoryLine(key, str(CATEGORIES[key]), n, str(WHAT_TO_DO[key]))
             for key, n in figures["categories"].items()
             if n or key != "constant"
         ],
-        cells=[(mean, variance, category.words, n) for mean, variance, category, n in report.cells()],
+        cells=[
+            (mean, variance, category.value, str(CATEGORIES[category.value]), n)
+            for mean, variance, category, n in report.cells()
+        ],
     )
     return found, report

@@ -4,8 +4,11 @@ from collections.abc import Sequence
 
 from django import template
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from labeling.models import Pool, User
+from labeling.queries.event_words import EVENTS
 from labeling.queries.round_waiting import names_in_words
 from labeling.queries.rounds import QuestionState
 from labeling.queries.run_results import REASONS
@@ -45,49 +48,62 @@ def duration(seconds: float | None) -> str:
         return "–"
     whole = max(0, round(seconds))
     if whole < 60:
-        return f"{whole} s"
+        return _("%(seconds)s s") % {"seconds": whole}
     minutes, rest = divmod(whole, 60)
     if minutes < 60:
-        return f"{minutes} min {rest} s" if minutes < 10 and rest else f"{minutes} min"
+        words = _("%(minutes)s min %(seconds)s s") if minutes < 10 and rest else _("%(minutes)s min")
+        return words % {"minutes": minutes, "seconds": rest}
     hours, minutes = divmod(minutes, 60)
-    return f"{hours} h {minutes} min" if minutes else f"{hours} h"
+    words = _("%(hours)s h %(minutes)s min") if minutes else _("%(hours)s h")
+    return words % {"hours": hours, "minutes": minutes}
 
 
 @register.filter
 def event_words(action: str) -> str:
     """``round.opened`` as "Round opened"."""
-    return action.replace(".", " ").replace("_", " ").capitalize()
+    return str(EVENTS.get(action, action))
 
 
 STAGES = {
-    "trajectories": "chains of thought",
-    "probes": "probes",
-    "outcomes": "full answers",
-    "embedding": "Finding questions that are alike",
-    "scoring": "Calibrating and picking",
+    "trajectories": gettext_lazy("chains of thought"),
+    "probes": gettext_lazy("probes"),
+    "outcomes": gettext_lazy("full answers"),
+    "embedding": gettext_lazy("Finding questions that are alike"),
+    "scoring": gettext_lazy("Calibrating and picking"),
+    "opening the model": gettext_lazy("opening the model"),
+    "reading internals": gettext_lazy("reading internals"),
+    "reading answers": gettext_lazy("reading answers"),
+    "grouping calibration answers": gettext_lazy("grouping calibration answers"),
+    "grouping pool answers": gettext_lazy("grouping pool answers"),
+    "choosing": gettext_lazy("choosing"),
+    "comparing": gettext_lazy("comparing"),
+    "resampling": gettext_lazy("resampling"),
 }
+PLACES = {"calibration": gettext_lazy("Calibration"), "pool": gettext_lazy("Pool")}
 QUESTION_STATES = {  # words and tone
-    QuestionState.ANSWERING: ("Being answered", ""),
-    QuestionState.SETTLING: ("Comparing answers", ""),
-    QuestionState.WAITING_FOR_UNIT: ("Disagreement, budget spent", "danger"),
-    QuestionState.ADJUDICATING: ("With an adjudicator", "gold"),
-    QuestionState.GOLD: ("Gold", "ok"),
-    QuestionState.UNANSWERABLE: ("Unanswerable", ""),
-    QuestionState.ENDED: ("Ended unsettled", ""),
+    QuestionState.ANSWERING: (gettext_lazy("Being answered"), ""),
+    QuestionState.SETTLING: (gettext_lazy("Comparing answers"), ""),
+    QuestionState.WAITING_FOR_UNIT: (gettext_lazy("Disagreement, budget spent"), "danger"),
+    QuestionState.ADJUDICATING: (gettext_lazy("With an adjudicator"), "gold"),
+    QuestionState.GOLD: (gettext_lazy("Gold"), "ok"),
+    QuestionState.UNANSWERABLE: (gettext_lazy("Unanswerable"), ""),
+    QuestionState.ENDED: (gettext_lazy("Ended unsettled"), ""),
 }
 
 
 @register.filter
 def stage_words(name: str) -> str:
     """``pool: probes`` as "Pool: probes", in words that need no glossary."""
-    where, _, stage = name.rpartition(": ")
-    words = STAGES.get(stage, stage)
-    return f"{where.capitalize()}: {words}" if where else words[:1].upper() + words[1:]
+    where, _colon, stage = name.rpartition(": ")
+    words = str(STAGES.get(stage, stage))
+    if where:
+        return _("%(where)s: %(stage)s") % {"where": PLACES.get(where, where), "stage": words}
+    return words[:1].upper() + words[1:]
 
 
 @register.filter
 def question_state_words(state: QuestionState) -> str:
-    return QUESTION_STATES[state][0]
+    return str(QUESTION_STATES[state][0])
 
 
 @register.filter
@@ -117,7 +133,22 @@ def names(people: Sequence[str]) -> str:
 @register.filter
 def ineligible_words(reason: str) -> str:
     """Why a question could not be picked, in words."""
-    return REASONS.get(reason, reason)
+    return str(REASONS.get(reason, reason))
+
+
+STANDINGS = {
+    "untried": gettext_lazy("untried"),
+    "learning": gettext_lazy("learning"),
+    "done": gettext_lazy("done"),
+    "stuck": gettext_lazy("stuck"),
+    "forgotten": gettext_lazy("forgotten"),
+}
+
+
+@register.filter
+def standing_words(standing: str) -> str:
+    """Where a question of a curriculum stands."""
+    return str(STANDINGS[str(standing)])
 
 
 @register.filter

@@ -62,7 +62,7 @@
   }
   function logInButton() {
     const button = document.createElement("button");
-    Object.assign(button, { type: "button", className: "small", textContent: "Log in" });
+    Object.assign(button, { type: "button", className: "small", textContent: gettext("Log in") });
     button.dataset.logIn = "";
     return button;
   }
@@ -71,12 +71,12 @@
     if (isSaving(event)) sent = JSON.stringify(typed());
   });
   document.addEventListener("htmx:sendError", (event) => {
-    if (isSaving(event)) sayUnsaved("Offline – kept on this device");
+    if (isSaving(event)) sayUnsaved(gettext("Offline – kept on this device"));
   });
   document.addEventListener("htmx:responseError", (event) => {
     if (!isSaving(event)) return;
-    if (event.detail.xhr.status === 401) sayUnsaved("Logged out – kept on this device", logInButton());
-    else sayUnsaved("Not saved on the server – kept on this device");
+    if (event.detail.xhr.status === 401) sayUnsaved(gettext("Logged out – kept on this device"), logInButton());
+    else sayUnsaved(gettext("Not saved on the server – kept on this device"));
   });
   document.addEventListener("htmx:afterSwap", (event) => {
     if (event.detail.target.id !== "draft-status") return;
@@ -101,7 +101,7 @@
   // Another tab with the same question: the one in the background follows.
   window.addEventListener("storage", (event) => {
     if (!form() || event.key !== form().dataset.keep || !document.hidden) return;
-    if (event.newValue === null) sayUnsaved("Answered in another tab");
+    if (event.newValue === null) sayUnsaved(gettext("Answered in another tab"));
     else put(JSON.parse(event.newValue).typed);
   });
 
@@ -192,7 +192,9 @@
     const seconds = leaseEnd === null ? Infinity : (leaseEnd - performance.now()) / 1000;
     warning.hidden = seconds > 300;
     const left = warning.querySelector("[data-lease-left]");
-    const text = seconds > 60 ? `${Math.ceil(seconds / 60)} more minutes` : seconds > 0 ? "less than a minute" : "as long as nobody else takes it";
+    const minutes = Math.ceil(seconds / 60);
+    const more = interpolate(ngettext("%s more minute", "%s more minutes", minutes), [minutes]);
+    const text = seconds > 60 ? more : seconds > 0 ? gettext("less than a minute") : gettext("as long as nobody else takes it");
     if (left.textContent !== text) left.textContent = text;
   }
   let undoEnd = null;

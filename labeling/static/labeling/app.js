@@ -34,16 +34,16 @@
 
   document.addEventListener("reauth", (event) => {
     if (event.target.matches("form") || event.target.closest("#work")) return; // there one logs in over the page
-    notify("Your session has ended. What you typed is kept on this page. Log in in a new tab, then come back and submit again. ",
-      "warning", { href: document.body.dataset.login, text: "Log in in a new tab" });
+    notify(gettext("Your session has ended. What you typed is kept on this page. Log in in a new tab, then come back and submit again.") + " ",
+      "warning", { href: document.body.dataset.login, text: gettext("Log in in a new tab") });
   });
   document.addEventListener("htmx:sendError", (event) => {
     if (event.detail.elt.matches("form")) {
-      notify("No connection to the server. Nothing is lost: what you typed stays on this page. Try again in a moment.", "warning");
+      notify(gettext("No connection to the server. Nothing is lost: what you typed stays on this page. Try again in a moment."), "warning");
     }
   });
   document.addEventListener("htmx:responseError", (event) => {
-    if (event.detail.xhr.status >= 500) notify("The server could not do this. Nothing is lost; try again in a moment.", "error");
+    if (event.detail.xhr.status >= 500) notify(gettext("The server could not do this. Nothing is lost; try again in a moment."), "error");
   });
 
   function localiseTimes(root) {
@@ -94,6 +94,6 @@
     const source = document.getElementById(button.dataset.copy);
     source.select?.();
     await navigator.clipboard.writeText(source.value ?? source.textContent);
-    button.textContent = "Copied";
+    button.textContent = gettext("Copied");
   });
 })();

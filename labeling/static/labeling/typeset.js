@@ -24,7 +24,7 @@
     }
     node.textContent = source; // never KaTeX's own message: it repeats its input
     node.classList.add("unreadable");
-    node.title = "This formula could not be typeset; you see its source.";
+    node.title = gettext("This formula could not be typeset; you see its source.");
   }
 
   function typesetWithin(root) {

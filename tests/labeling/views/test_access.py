@@ -17,6 +17,7 @@ ADDRESSES = {
     "home": (LOGGED_IN, "GET"),
     "login": (EVERYBODY, "GET POST"),
     "logout": (LOGGED_IN, "POST"),
+    "javascript-catalog": (EVERYBODY, "GET"),
     "join": (EVERYBODY, "GET POST"),
     "invitation-revoke": (MANAGERS, "POST"),
     "pool-new": (SHARED, "GET POST"),

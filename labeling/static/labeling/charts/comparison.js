@@ -1,7 +1,9 @@
 // Pictures of strategies side by side.
 "use strict";
 (() => {
-  const { kinds, token, rows, heads, number, tooltip, axisText, names, amounts, short, tint, tall, reference, plain } = assayCharts;
+  const { kinds, token, rows, heads, number, tooltip, axisText, names, amounts, short, say, tint, tall, reference, plain } = assayCharts;
+
+  const pairOf = (key, other) => say(gettext("%(one)s and %(other)s"), { one: key, other });
 
   // Strategies against strategies: a square for each pair, its value in it.
   function matrix(figure, { colour, strength, words }) {
@@ -32,13 +34,13 @@
     shares: (figure) => matrix(figure, {
       colour: () => token("--accent"),
       strength: (value) => value,
-      words: ({ key, other, cell }) => `${key} and ${other}\n${cell} of their picks are shared`,
+      words: ({ key, other, cell }) => pairOf(key, other) + "\n" + say(gettext("%(share)s of their picks are shared"), { share: cell }),
     }),
 
     signed: (figure) => matrix(figure, {
       colour: (value) => token(value < 0 ? "--gold-mark" : "--accent"),
       strength: Math.abs,
-      words: ({ key, other, cell }) => `${key} and ${other}\n${cell === "–" ? "one of them gives every question the same score" : cell}`,
+      words: ({ key, other, cell }) => pairOf(key, other) + "\n" + (cell === "–" ? gettext("one of them gives every question the same score") : cell),
     }),
 
     bars(figure) {
@@ -53,7 +55,7 @@
         tooltip: { ...tooltip(), trigger: "axis", axisPointer: { type: "none" }, formatter: ([bar]) => [bar.name, `${column}: ${data[bar.dataIndex][1]}`, ...more.map((name, i) => `${name}: ${data[bar.dataIndex][i + 2]}`)].join("\n") },
         series: [{
           type: "bar", barMaxWidth: 14,
-          data: data.map(([key, value]) => ({ value: number(value), itemStyle: { color: token(key === "whole pool" ? "--field-line" : "--accent"), borderRadius: [0, 4, 4, 0] } })),
+          data: data.map(([key, value]) => ({ value: number(value), itemStyle: { color: token(key === figure.dataset.apart ? "--field-line" : "--accent"), borderRadius: [0, 4, 4, 0] } })),
           markLine: reference(figure),
           markArea: bandLow && { silent: true, animation: false, itemStyle: { color: token("--gold-mark"), opacity: 0.2 }, data: [[{ xAxis: Number(bandLow) }, { xAxis: Number(bandHigh) }]] },
         }],
@@ -80,11 +82,11 @@
 
     intervals(figure) {
       const data = rows(figure);
-      const sources = [["answers resampled", 1, "--accent", "circle", -0.16], ["calibration set resampled", 4, "--gold-mark", "diamond", 0.16]];
+      const sources = [[gettext("answers resampled"), 1, "--accent", "circle", -0.16], [gettext("calibration set resampled"), 4, "--gold-mark", "diamond", 0.16]];
       tall(figure, 26 * data.length + 60);
       const marks = sources.map(([name, at, colour, symbol, shift]) => ({
         name, type: "scatter", symbol, symbolSize: 10, z: 3, itemStyle: { color: token(colour) },
-        data: data.map((row, i) => ({ value: [number(row[at]), i + shift], key: row[0], words: `${row[at]} (${row[at + 1]} to ${row[at + 2]})` })).filter(({ value }) => !Number.isNaN(value[0])),
+        data: data.map((row, i) => ({ value: [number(row[at]), i + shift], key: row[0], words: say(gettext("%(value)s (%(low)s to %(high)s)"), { value: row[at], low: row[at + 1], high: row[at + 2] }) })).filter(({ value }) => !Number.isNaN(value[0])),
       }));
       marks[0].markLine = reference(figure);
       const spans = sources.flatMap(([, at, colour, , shift]) => data.map((row, i) => ({

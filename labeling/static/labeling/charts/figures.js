@@ -2,7 +2,7 @@
 // a live region says which one, a legend of buttons hides and shows, and picture and numbers can be saved.
 "use strict";
 (() => {
-  const { kinds, token } = assayCharts;
+  const { kinds, token, say } = assayCharts;
   const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
   let count = 0;
 
@@ -67,7 +67,7 @@
     if (figure.dataset.drawn) return;
     figure.dataset.drawn = "yes";
     const box = figure.querySelector(".chart");
-    const title = (figure.querySelector("h3") ?? figure.closest("section")?.querySelector("h2"))?.textContent.trim() || "Picture";
+    const title = (figure.querySelector("h3") ?? figure.closest("section")?.querySelector("h2"))?.textContent.trim() || gettext("Picture");
     const fileName = (figure.dataset.file || title).toLowerCase().replaceAll(/[^\p{L}\p{N}]+/gu, "-").replaceAll(/^-|-$/g, "");
     const hidden = new Set();
     let option = kinds[figure.dataset.chart](figure); // a picture whose height depends on its rows says so before there is one
@@ -89,7 +89,7 @@
     }
 
     const legend = element("div", { className: "chart-legend", role: "group" });
-    legend.setAttribute("aria-label", `Shown in “${title}”`);
+    legend.setAttribute("aria-label", say(gettext("Shown in “%(title)s”"), { title }));
     function drawLegend() {
       const shown = option.legend && option.legend.show !== false ? (option.legend.data ?? option.series.filter((each) => !each.silent && each.name).map((each) => each.name)) : [];
       if (legend.parentNode === null && shown.length) box.before(legend);
@@ -115,8 +115,8 @@
     live.setAttribute("role", "status");
     box.tabIndex = 0;
     box.setAttribute("role", "application");
-    box.setAttribute("aria-roledescription", "picture");
-    box.setAttribute("aria-label", `${title}. Arrow keys go through it; the numbers are in the table below.`);
+    box.setAttribute("aria-roledescription", gettext("picture"));
+    box.setAttribute("aria-label", say(gettext("%(title)s. Arrow keys go through it; the numbers are in the table below."), { title }));
     box.setAttribute("aria-describedby", hintId);
 
     function leave() {
@@ -131,7 +131,7 @@
       const { seriesIndex, dataIndex, words } = stops[current];
       chart.dispatchAction({ type: "highlight", seriesIndex, dataIndex });
       chart.dispatchAction({ type: "showTip", seriesIndex, dataIndex });
-      live.textContent = `${words} (${current + 1} of ${stops.length})`;
+      live.textContent = say(gettext("%(words)s (%(at)s of %(n)s)"), { words, at: current + 1, n: stops.length });
     }
     const pixel = (stop) => (stop.pixel ??= stop.at ? chart.convertToPixel({ xAxisIndex: stop.at.xAxisIndex, yAxisIndex: stop.at.yAxisIndex }, stop.at.value) : null);
     function nearest(dx, dy) { // the point that lies best in that direction
@@ -196,18 +196,18 @@
       SVG: () => save(`${fileName}.svg`, new Blob([apart("svg", (copy) => copy.renderToSVGString())], { type: "image/svg+xml" })),
       CSV: () => save(`${fileName}.csv`, new Blob(["\ufeff", csv(figure)], { type: "text/csv" })),
     };
-    const saving = element("span", {}, "Save as", ...Object.entries(savers).map(([kind, onclick]) => {
+    const saving = element("span", {}, gettext("Save as"), ...Object.entries(savers).map(([kind, onclick]) => {
       const button = element("button", { type: "button", className: "quiet", onclick }, kind);
-      button.setAttribute("aria-label", `Save “${title}” as ${kind}`);
+      button.setAttribute("aria-label", say(gettext("Save “%(title)s” as %(kind)s"), { title, kind }));
       return button;
     }));
-    const keys = element("span", { className: "keys", id: hintId }, figure.querySelector("tbody a") ? "Arrow keys move, Page Up and Down go through the picks, Enter opens, Esc ends." : "Arrow keys move, Esc ends.");
+    const keys = element("span", { className: "keys", id: hintId }, figure.querySelector("tbody a") ? gettext("Arrow keys move, Page Up and Down go through the picks, Enter opens, Esc ends.") : gettext("Arrow keys move, Esc ends."));
     const tools = element("div", { className: "figure-tools" }, saving, keys);
 
     // What the colour says, where a figure offers a choice: data-choices="size:Set size,cluster:Cluster".
     if (figure.dataset.choices) {
       const choices = element("span", { className: "segmented", role: "group" });
-      choices.setAttribute("aria-label", "Colour by");
+      choices.setAttribute("aria-label", gettext("Colour by"));
       const pairs = figure.dataset.choices.split(",").map((pair) => pair.split(":"));
       const press = () => choices.querySelectorAll("button").forEach((button, i) => button.setAttribute("aria-pressed", String(pairs[i][0] === figure.dataset.colour)));
       choices.append(...pairs.map(([value, words]) => element("button", { type: "button", onclick: () => {
@@ -217,7 +217,7 @@
         draw();
       } }, words)));
       press();
-      box.before(element("div", { className: "figure-tools" }, element("span", {}, "Colour by", choices)));
+      box.before(element("div", { className: "figure-tools" }, element("span", {}, gettext("Colour by"), choices)));
     }
     (figure.querySelector("figcaption") ?? box).after(tools);
     box.after(live);

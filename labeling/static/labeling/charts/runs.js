@@ -1,29 +1,30 @@
 // Pictures of a selection run: set sizes, threshold, coverage, the map of the pool, votes along a chain, two runs.
 "use strict";
 (() => {
-  const { kinds, token, rows, links, heads, number, tooltip, axisText, line, across, up, plural, tint, tall, mark, marks, plain, cut, series } = assayCharts;
+  const { kinds, token, table, rows, links, heads, number, tooltip, axisText, line, across, up, say, counts, tint, tall, mark, marks, plain, cut, series } = assayCharts;
 
   Object.assign(kinds, {
     // Bars of questions by some number; where the table says how many of them were picked, a badge on the bar.
     histogram(figure) {
-      const name = figure.dataset.across || "set size";
+      const name = figure.dataset.across || gettext("set size");
       const data = rows(figure).map(([size, count, picked]) => ({ size, count: number(count), picked: picked ? number(picked) : 0 }));
       const some = data.some((bar) => bar.picked);
       const words = ([{ dataIndex }]) => {
         const { size, count, picked } = data[dataIndex];
-        const what = figure.dataset.across ? `${size} ${name}` : plural(Number(size), "plausible answer");
-        return `${plural(count, "question")} with ${what}${picked ? `\n${picked.toLocaleString()} of them picked` : ""}`;
+        const what = figure.dataset.across ? `${size} ${name}` : counts.answers(Number(size));
+        const first = say(gettext("%(questions)s with %(what)s"), { questions: counts.questions(count), what });
+        return picked ? first + "\n" + say(gettext("%(n)s of them picked"), { n: picked.toLocaleString() }) : first;
       };
       return {
         grid: { left: 8, right: 12, top: some ? 62 : 44, bottom: 24, containLabel: true },
         xAxis: across(name, { type: "category", data: data.map((bar) => bar.size) }),
-        yAxis: up("questions", { nameGap: some ? 44 : 26 }),
+        yAxis: up(gettext("questions"), { nameGap: some ? 44 : 26 }),
         tooltip: { ...tooltip(), trigger: "axis", axisPointer: { type: "none" }, formatter: words },
         legend: { show: some },
         series: [
-          { name: "All questions", type: "bar", data: data.map((bar) => bar.count), barMaxWidth: 44, itemStyle: { color: token("--accent"), borderRadius: [4, 4, 0, 0] }, label: { show: data.length <= 16, position: "top", ...axisText(), formatter: ({ value }) => value.toLocaleString() } },
+          { name: gettext("All questions"), type: "bar", data: data.map((bar) => bar.count), barMaxWidth: 44, itemStyle: { color: token("--accent"), borderRadius: [4, 4, 0, 0] }, label: { show: data.length <= 16, position: "top", ...axisText(), formatter: ({ value }) => value.toLocaleString() } },
           {
-            name: "Picked", type: "scatter", symbol: "circle", symbolSize: 21, symbolOffset: [0, data.length <= 16 ? -34 : -16], z: 3, itemStyle: { color: token("--gold-mark"), opacity: 1 },
+            name: gettext("Picked"), type: "scatter", symbol: "circle", symbolSize: 21, symbolOffset: [0, data.length <= 16 ? -34 : -16], z: 3, itemStyle: { color: token("--gold-mark"), opacity: 1 },
             data: data.map(({ count, picked }, i) => ({ value: [i, picked ? count : null], picked })),
             label: { show: true, formatter: ({ data: { picked } }) => (picked ? picked : ""), color: "#14120c", fontWeight: 600, fontSize: 11, fontFamily: token("--sans") },
           },
@@ -39,16 +40,18 @@
       const { qHat } = figure.dataset;
       const width = bins.length ? bins[0].to - bins[0].from : 1;
       const beyond = (bins.at(-1)?.to ?? 0) + 2 * width;
-      const bar = ({ from, to, count }) => ({ value: [(from + to) / 2, count], words: `${plural(count, "right answer")} with a score from ${from} to ${to}`, itemStyle: { color: token(!qHat || (from + to) / 2 > Number(qHat) ? "--field-line" : "--accent"), borderRadius: [3, 3, 0, 0] } });
+      const scored = ({ from, to, count }) => say(ngettext("%(n)s right answer with a score from %(from)s to %(to)s", "%(n)s right answers with a score from %(from)s to %(to)s", count), { n: count.toLocaleString(), from, to });
+      const ungiven = (count) => say(ngettext("%(n)s right answer never given by the model", "%(n)s right answers never given by the model", count), { n: count.toLocaleString() });
+      const bar = ({ from, to, count }) => ({ value: [(from + to) / 2, count], words: scored({ from, to, count }), itemStyle: { color: token(!qHat || (from + to) / 2 > Number(qHat) ? "--field-line" : "--accent"), borderRadius: [3, 3, 0, 0] } });
       return {
         grid: { left: 8, right: 16, top: 44, bottom: 24, containLabel: true },
-        xAxis: across("score of the right answer", { type: "value", min: bins[0]?.from ?? -1, max: beyond + width, axisLabel: { ...axisText(), hideOverlap: true, formatter: (value) => (value > 0.08 ? "" : `${Math.round(value * 100) / 100}`) } }),
-        yAxis: up("calibration questions", { nameGap: 26 }),
+        xAxis: across(gettext("score of the right answer"), { type: "value", min: bins[0]?.from ?? -1, max: beyond + width, axisLabel: { ...axisText(), hideOverlap: true, formatter: (value) => (value > 0.08 ? "" : `${Math.round(value * 100) / 100}`) } }),
+        yAxis: up(gettext("calibration questions"), { nameGap: 26 }),
         tooltip: { ...tooltip(), trigger: "item", formatter: ({ data: { words } }) => words },
         series: [{
           type: "bar", barWidth: Math.max(3, Math.floor((0.8 * (figure.clientWidth - 60)) / (bins.length + 3))),
-          data: [...bins.map(bar), ...never.map(({ count }) => ({ value: [beyond, count], words: `${plural(count, "right answer")} never given by the model`, itemStyle: { color: token("--danger"), borderRadius: [3, 3, 0, 0] }, label: { show: true, position: "top", formatter: "never given", ...axisText() } }))],
-          markLine: qHat && marks([mark(qHat, "threshold")]),
+          data: [...bins.map(bar), ...never.map(({ count }) => ({ value: [beyond, count], words: ungiven(count), itemStyle: { color: token("--danger"), borderRadius: [3, 3, 0, 0] }, label: { show: true, position: "top", formatter: gettext("never given"), ...axisText() } }))],
+          markLine: qHat && marks([mark(qHat, gettext("threshold"))]),
         }],
       };
     },
@@ -59,29 +62,30 @@
       const { alpha, smallest } = figure.dataset;
       const of = (column) => data.map((row) => [row[0], row[column]]);
       const columns = heads(figure);
-      const words = ([{ dataIndex }]) => [`alpha ${data[dataIndex][0]}`, ...columns.slice(1).map((name, i) => `${name.toLowerCase()}: ${rows(figure)[dataIndex][i + 1]}`)].join("\n");
-      const lines = [smallest && mark(smallest, "smallest", { colour: "--danger", position: "start" }), alpha && mark(alpha, `alpha ${alpha}`)].filter(Boolean);
+      const words = ([{ dataIndex }]) => [say(gettext("alpha %(alpha)s"), { alpha: data[dataIndex][0] }), ...columns.slice(1).map((name, i) => `${name.toLowerCase()}: ${rows(figure)[dataIndex][i + 1]}`)].join("\n");
+      const lines = [smallest && mark(smallest, gettext("smallest"), { colour: "--danger", position: "start" }), alpha && mark(alpha, say(gettext("alpha %(alpha)s"), { alpha }))].filter(Boolean);
       tall(figure, 430);
+      const [covered, wanted, expected] = [gettext("Covered in the check"), gettext("Wanted"), gettext("To be expected")];
       const upper = { xAxisIndex: 0, yAxisIndex: 0, type: "line", showSymbol: false };
       return {
         grid: [{ left: 46, right: 20, top: 40, height: 196 }, { left: 46, right: 20, bottom: 44, height: 86 }],
         xAxis: [
           across("", { type: "value", min: 0, max: "dataMax", axisLabel: { show: false } }),
-          across("alpha", { type: "value", min: 0, max: "dataMax", gridIndex: 1 }),
+          across(gettext("alpha"), { type: "value", min: 0, max: "dataMax", gridIndex: 1 }),
         ],
         yAxis: [
-          up("covered, %", { min: 0, max: 100, interval: 25, nameGap: 14, nameTextStyle: { ...axisText(), align: "left", padding: [0, 0, 0, -34] } }),
-          up("mean set size", { gridIndex: 1, min: 0, splitNumber: 2, nameGap: 10, nameTextStyle: { ...axisText(), align: "left", padding: [0, 0, 0, -34] } }),
+          up(gettext("covered, %"), { min: 0, max: 100, interval: 25, nameGap: 14, nameTextStyle: { ...axisText(), align: "left", padding: [0, 0, 0, -34] } }),
+          up(gettext("mean set size"), { gridIndex: 1, min: 0, splitNumber: 2, nameGap: 10, nameTextStyle: { ...axisText(), align: "left", padding: [0, 0, 0, -34] } }),
         ],
         axisPointer: { link: [{ xAxisIndex: "all" }] },
         tooltip: { ...tooltip(), trigger: "axis", axisPointer: { lineStyle: { color: token("--field-line") } }, formatter: words },
-        legend: { data: ["Covered in the check", "Wanted", "To be expected"] },
+        legend: { data: [covered, wanted, expected] },
         series: [
-          { ...upper, name: "Covered in the check", data: of(2), lineStyle: { color: token("--accent"), width: 2.5 }, itemStyle: { color: token("--accent") }, z: 4, markLine: lines.length ? marks(lines) : undefined },
-          { ...upper, name: "Wanted", data: of(1), lineStyle: { color: token("--muted"), type: "dashed", width: 1.5 }, itemStyle: { color: token("--muted") }, z: 3 },
+          { ...upper, name: covered, data: of(2), lineStyle: { color: token("--accent"), width: 2.5 }, itemStyle: { color: token("--accent") }, z: 4, markLine: lines.length ? marks(lines) : undefined },
+          { ...upper, name: wanted, data: of(1), lineStyle: { color: token("--muted"), type: "dashed", width: 1.5 }, itemStyle: { color: token("--muted") }, z: 3 },
           { ...upper, name: "band", data: of(3), stack: "band", silent: true, lineStyle: { opacity: 0 }, itemStyle: { opacity: 0 }, z: 1 },
-          { ...upper, name: "To be expected", data: data.map((row) => [row[0], row[4] - row[3]]), stack: "band", lineStyle: { opacity: 0 }, itemStyle: { color: token("--gold-mark") }, areaStyle: { color: token("--gold-mark"), opacity: 0.22 }, z: 1 },
-          { name: "Mean set size", type: "line", xAxisIndex: 1, yAxisIndex: 1, showSymbol: false, data: of(6), lineStyle: { color: token("--accent"), width: 2 }, itemStyle: { color: token("--accent") }, markLine: lines.length ? marks(lines.map((each) => ({ ...each, label: { show: false } }))) : undefined },
+          { ...upper, name: expected, data: data.map((row) => [row[0], row[4] - row[3]]), stack: "band", lineStyle: { opacity: 0 }, itemStyle: { color: token("--gold-mark") }, areaStyle: { color: token("--gold-mark"), opacity: 0.22 }, z: 1 },
+          { name: gettext("Mean set size"), type: "line", xAxisIndex: 1, yAxisIndex: 1, showSymbol: false, data: of(6), lineStyle: { color: token("--accent"), width: 2 }, itemStyle: { color: token("--accent") }, markLine: lines.length ? marks(lines.map((each) => ({ ...each, label: { show: false } }))) : undefined },
         ],
       };
     },
@@ -91,7 +95,9 @@
       const href = links(figure);
       const points = rows(figure).map(([uid, text, size, cluster, rank, x, y], i) => ({ uid, text, size: Number(size), cluster, rank, href: href[i], value: [Number(x), Number(y)] }));
       const others = points.filter((point) => !point.rank);
-      const words = ({ data }) => [data.rank ? `Pick ${data.rank}` : data.uid, `${plural(data.size, "plausible answer")}${data.cluster ? `, cluster ${data.cluster}` : ""}`, "", data.text].join("\n");
+      const pickOf = ({ rank }) => say(gettext("Pick %(rank)s"), { rank });
+      const plausible = ({ size, cluster }) => (cluster ? say(gettext("%(answers)s, cluster %(cluster)s"), { answers: counts.answers(size), cluster }) : counts.answers(size));
+      const words = ({ data }) => [data.rank ? pickOf(data) : data.uid, plausible(data), "", data.text].join("\n");
       const bare = () => ({ type: "value", scale: true, axisLabel: { show: false }, axisTick: { show: false }, axisLine: { show: false }, splitLine: { show: false } });
       const symbols = ["circle", "triangle", "diamond", "rect"];
       const small = others.length > 800 ? 6 : 8;
@@ -101,25 +107,25 @@
       let groups;
       if (figure.dataset.colour === "cluster") {
         const clusters = [...new Set(others.map((point) => point.cluster))].sort((a, b) => a - b);
-        groups = clusters.map((cluster, i) => ({ name: `Cluster ${cluster}`, color: series(i), symbol: symbols[Math.floor(i / 8) % 4], data: others.filter((point) => point.cluster === cluster) }));
+        groups = clusters.map((cluster, i) => ({ name: say(gettext("Cluster %(cluster)s"), { cluster }), color: series(i), symbol: symbols[Math.floor(i / 8) % 4], data: others.filter((point) => point.cluster === cluster) }));
       } else {
         const sizes = [...new Set(others.map((point) => point.size))].sort((a, b) => a - b);
         const n = Math.min(6, sizes.length);
         const cuts = Array.from({ length: n }, (_, i) => sizes.slice(Math.floor((i * sizes.length) / n), Math.floor(((i + 1) * sizes.length) / n)));
         groups = cuts.map((each, i) => ({ name: each.length > 1 ? `${each[0]}–${each.at(-1)}` : `${each[0]}`, color: tint(token("--accent"), n > 1 ? 0.3 + (0.7 * i) / (n - 1) : 0.6), symbol: "circle", data: others.filter((point) => each.includes(point.size)) }));
       }
-      const title = figure.dataset.colour === "cluster" ? "" : "Set size";
+      const title = figure.dataset.colour === "cluster" ? "" : gettext("Set size");
       return {
         grid: { left: 1, right: 1, top: 1, bottom: 1, show: true, borderColor: token("--line") },
         xAxis: bare(),
         yAxis: bare(),
         tooltip: { ...tooltip(), trigger: "item", formatter: words },
-        legend: { title, show: groups.length <= 24, data: [...groups.map(({ name }) => name), "Picks"] },
+        legend: { title, show: groups.length <= 24, data: [...groups.map(({ name }) => name), gettext("Picks")] },
         dataZoom: [0, 1].map((i) => ({ type: "inside", [i ? "yAxisIndex" : "xAxisIndex"]: 0, filterMode: "none", zoomOnMouseWheel: "ctrl", moveOnMouseWheel: false, preventDefaultMouseMove: false })),
         series: [
           ...groups.map(({ name, color, symbol, data }) => ({ name, type: "scatter", symbol, symbolSize: small, data, itemStyle: { color, borderColor: token("--surface"), borderWidth: 0.5, opacity: 0.9 } })),
           {
-            name: "Picks", type: "scatter", symbolSize: disc, z: 3, emphasis: { scale: 1.25 },
+            name: gettext("Picks"), type: "scatter", symbolSize: disc, z: 3, emphasis: { scale: 1.25 },
             data: picks,
             itemStyle: { color: token("--gold-mark"), borderColor: token("--surface"), borderWidth: disc > 10 ? 2 : 1, opacity: 1 },
             label: { show: disc > 10, formatter: ({ data }) => data.rank, color: "#14120c", fontWeight: 600, fontSize: disc > 16 ? 11 : 9, fontFamily: token("--sans") },
@@ -131,30 +137,40 @@
     // What a question's chain of thought would have answered at each cut, and what sampling answered, answer by answer.
     chain(figure) {
       const nCuts = Number(figure.dataset.cuts);
-      const data = rows(figure).map(([answer, member, share, probes, outcomes, cuts]) => ({ answer: plain(answer), member: member === "yes", share, probes: number(probes), outcomes: number(outcomes), cuts: cuts.split(",").map(Number).filter(Boolean) }));
+      const marked = table(figure).map((row) => row.dataset);
+      const data = rows(figure).map(([answer, , share, probes, outcomes, cuts], i) => ({ answer: plain(answer), unread: "unread" in marked[i], member: "plausible" in marked[i], share, probes: number(probes), outcomes: number(outcomes), cuts: cuts.split(",").map(Number).filter(Boolean) }));
       const narrow = figure.clientWidth < 520;
       const labels = data.map(({ answer }) => cut(answer, narrow ? 9 : 22));
       const wide = Math.max(...labels.map((label) => label.length)) * 7.2 + 18;
       tall(figure, Math.max(150, (data.length > 14 ? 24 : 34) * data.length + 84));
-      const tone = ({ member, answer }) => token(answer === "unread" ? "--field-line" : member ? "--accent" : "--gold-mark");
+      const tone = ({ member, unread }) => token(unread ? "--field-line" : member ? "--accent" : "--gold-mark");
       const path = data.flatMap(({ cuts }, row) => cuts.map((at) => [at, row])).sort(([a], [b]) => a - b);
       const category = (gridIndex, more) => ({ type: "category", inverse: true, data: labels, gridIndex, axisTick: { show: false }, axisLine: { show: false }, splitLine: { show: true, ...line() }, splitArea: { show: false }, ...more });
-      const said = (row) => `${data[row].answer}${data[row].answer === "unread" ? "" : data[row].member ? ", plausible" : ", not plausible"}`;
+      const said = (row) => {
+        const { answer, unread, member } = data[row];
+        return unread ? answer : say(member ? gettext("%(answer)s, plausible") : gettext("%(answer)s, not plausible"), { answer });
+      };
+      const cutAt = (at, row) => say(gettext("cut %(at)s of %(n)s, %(share)s of the chain: %(said)s"), { at, n: nCuts, share: `${Math.round((100 * at) / nCuts)}%`, said: said(row) });
+      const given = (row, i) => {
+        const sampled = say(ngettext("%(n)s sampled answer", "%(n)s sampled answers", row.outcomes), { n: row.outcomes.toLocaleString() });
+        const cutAnswers = say(ngettext("%(n)s cut", "%(n)s cuts", row.probes), { n: row.probes.toLocaleString() });
+        return say(gettext("%(said)s: %(sampled)s, %(cuts)s, %(share)s of all"), { said: said(i), sampled, cuts: cutAnswers, share: row.share });
+      };
       return {
         grid: [
           { left: wide, top: 34, bottom: 44, width: nCuts ? `${narrow ? 42 : 58}%` : 0 },
           { right: 34, top: 34, bottom: 44, left: nCuts ? (narrow ? "75%" : "72%") : wide },
         ],
         xAxis: [
-          across("chain of thought kept, %", { type: "value", min: 0, max: nCuts || 1, gridIndex: 0, show: Boolean(nCuts), axisLabel: { ...axisText(), formatter: (value) => Math.round((100 * value) / nCuts) } }),
-          across(narrow ? "sampled" : "sampled answers", { type: "value", min: 0, gridIndex: 1, minInterval: 1, splitNumber: 2 }),
+          across(gettext("chain of thought kept, %"), { type: "value", min: 0, max: nCuts || 1, gridIndex: 0, show: Boolean(nCuts), axisLabel: { ...axisText(), formatter: (value) => Math.round((100 * value) / nCuts) } }),
+          across(narrow ? gettext("sampled") : gettext("sampled answers"), { type: "value", min: 0, gridIndex: 1, minInterval: 1, splitNumber: 2 }),
         ],
         yAxis: [category(0, { axisLabel: { ...axisText(), interval: 0, color: token("--ink") } }), category(1, { axisLabel: { show: !nCuts, ...axisText(), interval: 0, color: token("--ink") } })],
         tooltip: { ...tooltip(), trigger: "item", formatter: ({ data: point }) => point?.words ?? "" },
         series: [
           { type: "line", step: "end", silent: true, showSymbol: false, data: path, lineStyle: { color: token("--field-line"), width: 1.5 }, xAxisIndex: 0, yAxisIndex: 0, z: 1 },
-          { type: "scatter", symbolSize: narrow ? 8 : 12, z: 3, xAxisIndex: 0, yAxisIndex: 0, data: path.map(([at, row]) => ({ value: [at, row], words: `cut ${at} of ${nCuts}, ${Math.round((100 * at) / nCuts)}% of the chain: ${said(row)}`, itemStyle: { color: tone(data[row]), opacity: 1 } })) },
-          { type: "bar", barMaxWidth: 16, xAxisIndex: 1, yAxisIndex: 1, data: data.map((row, i) => ({ value: [row.outcomes, i], words: `${said(i)}: ${plural(row.outcomes, "sampled answer")}, ${plural(row.probes, "cut")}, ${row.share} of all`, itemStyle: { color: tone(row), borderRadius: [0, 4, 4, 0] } })), label: { show: true, position: "right", ...axisText(), formatter: ({ value }) => value[0] || "" } },
+          { type: "scatter", symbolSize: narrow ? 8 : 12, z: 3, xAxisIndex: 0, yAxisIndex: 0, data: path.map(([at, row]) => ({ value: [at, row], words: cutAt(at, row), itemStyle: { color: tone(data[row]), opacity: 1 } })) },
+          { type: "bar", barMaxWidth: 16, xAxisIndex: 1, yAxisIndex: 1, data: data.map((row, i) => ({ value: [row.outcomes, i], words: given(row, i), itemStyle: { color: tone(row), borderRadius: [0, 4, 4, 0] } })), label: { show: true, position: "right", ...axisText(), formatter: ({ value }) => value[0] || "" } },
         ],
       };
     },
@@ -166,7 +182,7 @@
       const [, , firstName, secondName] = heads(figure);
       const worst = Math.max(10, ...data.flatMap(({ at }) => at).filter((place) => !Number.isNaN(place)));
       const none = worst * 2; // where the other run has no place for it
-      const groups = [["Both", "--gold-mark", "diamond", 15], [figure.dataset.first, "--series-1", "circle", 11], [figure.dataset.second, "--series-2", "triangle", 12]];
+      const groups = [[figure.dataset.both, "--gold-mark", "diamond", 15], [figure.dataset.first, "--series-1", "circle", 11], [figure.dataset.second, "--series-2", "triangle", 12]];
       const taken = new Map(); // equal scores share a place: their marks are moved apart
       const apart = (at) => {
         const n = taken.get(String(at)) ?? 0;
@@ -174,7 +190,7 @@
         const turn = 2.4 * n;
         return [at[0] * (1 + 0.055 * Math.sqrt(n) * Math.cos(turn)), at[1] * (1 + 0.1 * Math.sqrt(n) * Math.sin(turn))];
       };
-      const place = (value) => (Number.isNaN(value) ? "none" : value.toLocaleString());
+      const place = (value) => (Number.isNaN(value) ? gettext("none") : value.toLocaleString());
       const scale = (name, more) => across(name, { type: "log", min: 0.8, max: none * 1.25, axisLabel: { ...axisText(), hideOverlap: true, formatter: (value) => (value < 1 || value > worst ? "" : value.toLocaleString()) }, splitLine: { show: true, ...line() }, ...more });
       return {
         grid: { left: 62, right: 24, top: 12, bottom: 46 },

@@ -22,7 +22,12 @@ const assayCharts = (() => {
   const across = (name, more) => ({ name, nameLocation: "middle", nameGap: 28, nameTextStyle: axisText(), axisLabel: { ...axisText(), hideOverlap: true }, axisTick: { show: false }, axisLine: line(), splitLine: { show: false }, ...more });
   const up = (name, more) => ({ type: "value", name, nameGap: 18, nameTextStyle: { ...axisText(), align: "left" }, axisLabel: axisText(), splitLine: line(), ...more });
   const short = (value) => (value >= 1e9 ? `${value / 1e9} G` : value >= 1e6 ? `${value / 1e6} M` : value >= 1e3 ? `${value / 1e3} k` : `${value}`);
-  const plural = (n, one, many = `${one}s`) => `${n.toLocaleString()} ${n === 1 ? one : many}`;
+  const say = (words, values) => interpolate(words, values, true);
+  // The common counts; those of a sentence are said with ngettext where the sentence is.
+  const counts = {
+    answers: (n) => say(ngettext("%(n)s plausible answer", "%(n)s plausible answers", n), { n: n.toLocaleString() }),
+    questions: (n) => say(ngettext("%(n)s question", "%(n)s questions", n), { n: n.toLocaleString() }),
+  };
   const channels = (colour) => [1, 3, 5].map((at) => Number.parseInt(colour.slice(at, at + 2), 16));
   const tint = (colour, strength) => { // on the surface, so that what lies behind does not show through
     const [over, under] = [channels(colour), channels(token("--surface"))];
@@ -44,5 +49,5 @@ const assayCharts = (() => {
     .replace(/\\(?:left|right|text|mathrm|,|;|!)/g, "").replace(/\\pm/g, "±").replace(/\\pi/g, "π").replace(/\\infty/g, "∞").replace(/\\times|\\cdot/g, "·").replace(/\$/g, "");
   const cut = (text, most) => (text.length > most ? `${text.slice(0, most - 1)}…` : text);
   const series = (i) => token(`--series-${(i % 8) + 1}`);
-  return { kinds: {}, token, rows, links, heads, number, tooltip, axisText, line, names, amounts, across, up, short, plural, tint, tall, mark, marks, reference, plain, cut, series };
+  return { kinds: {}, token, table, rows, links, heads, number, tooltip, axisText, line, names, amounts, across, up, short, say, counts, tint, tall, mark, marks, reference, plain, cut, series };
 })();

@@ -1,7 +1,7 @@
 // Pictures of rewards: how they vary, what signal a group of rollouts carries, and a curriculum over its steps.
 "use strict";
 (() => {
-  const { kinds, token, rows, heads, number, tooltip, axisText, amounts } = assayCharts;
+  const { kinds, token, table, rows, heads, number, tooltip, axisText, amounts, say, counts } = assayCharts;
 
   Object.assign(kinds, {
     lines(figure) {
@@ -27,17 +27,17 @@
     },
 
     variance(figure) {
-      const cells = rows(figure).map(([mean, variance, category, count]) => ({ value: [Number(mean), Number(variance)], category, count: Number(count.replaceAll(",", "")) }));
+      const cells = rows(figure).map(([mean, variance, category, count], i) => ({ key: table(figure)[i].cells[0].dataset.category, value: [Number(mean), Number(variance)], category, count: Number(count.replaceAll(",", "")) }));
       const most = Math.max(1, ...cells.map((cell) => cell.count));
       const size = (count) => 10 + (cells.length > 12 ? 22 : 34) * Math.sqrt(count / most);
-      const colours = { useful: "--accent", "always right": "--gold-mark", "always wrong": "--danger" };
+      const colours = { useful: "--accent", always_right: "--gold-mark", always_wrong: "--danger" };
       const parabola = Array.from({ length: 51 }, (_, i) => [i / 50, (i / 50) * (1 - i / 50)]);
       const axis = (name, more) => ({ type: "value", name, min: 0, nameTextStyle: axisText(), axisLabel: { ...axisText(), margin: 26 }, axisTick: { show: false }, axisLine: { lineStyle: { color: token("--line") } }, splitLine: { lineStyle: { color: token("--line") } }, ...more });
-      const words = ({ data }) => (data.count ? `${data.count} question${data.count === 1 ? "" : "s"}, ${data.category}\nmean ${data.value[0]}, variance ${data.value[1]}` : "");
+      const words = ({ data }) => (data.count ? `${counts.questions(data.count)}, ${data.category}\n` + say(gettext("mean %(mean)s, variance %(variance)s"), { mean: data.value[0], variance: data.value[1] }) : "");
       return {
         grid: { left: 8, right: 28, top: 38, bottom: 28, containLabel: true },
-        xAxis: axis("mean", { max: 1, nameLocation: "middle", nameGap: 46 }),
-        yAxis: axis("variance", { nameGap: 22, nameTextStyle: { ...axisText(), align: "left" } }),
+        xAxis: axis(gettext("mean"), { max: 1, nameLocation: "middle", nameGap: 46 }),
+        yAxis: axis(gettext("variance"), { nameGap: 22, nameTextStyle: { ...axisText(), align: "left" } }),
         tooltip: { ...tooltip(), trigger: "item", formatter: words },
         series: [
           { type: "line", data: parabola, showSymbol: false, silent: true, smooth: true, lineStyle: { color: token("--field-line"), width: 1.5 }, tooltip: { show: false }, z: 1 },
@@ -47,20 +47,20 @@
             clip: false,
             symbolSize: (_, { data }) => size(data.count),
             label: { show: true, formatter: ({ data }) => (size(data.count) >= 22 ? data.count : ""), color: token("--surface"), fontFamily: token("--sans"), fontSize: 11, fontWeight: 600 },
-            data: cells.map((cell) => ({ ...cell, itemStyle: { color: token(colours[cell.category] || "--field-line"), opacity: 0.92, borderColor: token("--surface"), borderWidth: 2 } })),
+            data: cells.map((cell) => ({ ...cell, itemStyle: { color: token(colours[cell.key] || "--field-line"), opacity: 0.92, borderColor: token("--surface"), borderWidth: 2 } })),
           },
         ],
       };
     },
 
     signal(figure) {
-      const points = rows(figure).map(([runs, share, known]) => ({ runs, known, value: Number(share) }));
-      const dot = (point) => ({ ...point, itemStyle: { color: point.known === "measured" ? token("--accent") : token("--surface"), borderColor: token("--accent"), borderWidth: 2 } });
+      const points = rows(figure).map(([runs, share, known], i) => ({ runs, known, isMeasured: "measured" in table(figure)[i].dataset, value: Number(share) }));
+      const dot = (point) => ({ ...point, itemStyle: { color: point.isMeasured ? token("--accent") : token("--surface"), borderColor: token("--accent"), borderWidth: 2 } });
       return {
         grid: { left: 8, right: 16, top: 32, bottom: 28, containLabel: true },
-        xAxis: { type: "category", data: points.map((point) => point.runs), name: "rollouts", nameLocation: "middle", nameGap: 28, nameTextStyle: axisText(), axisLabel: axisText(), axisTick: { show: false }, axisLine: { lineStyle: { color: token("--line") } } },
-        yAxis: { type: "value", min: 0, max: 100, name: "both outcomes, %", nameTextStyle: { ...axisText(), align: "left" }, axisLabel: axisText(), splitLine: { lineStyle: { color: token("--line") } } },
-        tooltip: { ...tooltip(), trigger: "item", formatter: ({ data }) => `${data.runs} rollouts: ${data.value} % (${data.known})` },
+        xAxis: { type: "category", data: points.map((point) => point.runs), name: gettext("rollouts"), nameLocation: "middle", nameGap: 28, nameTextStyle: axisText(), axisLabel: axisText(), axisTick: { show: false }, axisLine: { lineStyle: { color: token("--line") } } },
+        yAxis: { type: "value", min: 0, max: 100, name: gettext("both outcomes, %"), nameTextStyle: { ...axisText(), align: "left" }, axisLabel: axisText(), splitLine: { lineStyle: { color: token("--line") } } },
+        tooltip: { ...tooltip(), trigger: "item", formatter: ({ data }) => say(ngettext("%(n)s rollout: %(share)s (%(known)s)", "%(n)s rollouts: %(share)s (%(known)s)", Number(data.runs)), { n: data.runs, share: `${data.value} %`, known: data.known }) },
         series: [{ type: "line", data: points.map(dot), symbol: "circle", symbolSize: 11, lineStyle: { color: token("--accent"), width: 2 } }],
       };
     },
