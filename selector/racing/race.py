@@ -26,6 +26,7 @@ from selector.racing.contest import Contest, Worth
 
 UNDRAWN = -2  # the code of an answer that nobody has asked for
 CONCURRENCY = 256  # answers asked for at a time
+LEADERS_DEPTH = 4  # outcomes asked for at once of a question that leads
 FinalSizes = Callable[[NDArray[np.intp], NDArray[np.int16]], NDArray[np.int64]]
 
 
@@ -231,10 +232,26 @@ class Race:
             racing = [final] if final is not None and final.undecided_aim else []
         if racing:
             window = max(1, self.concurrency // len(racing))
-            yield from ((row, 1) for contest in racing for row in contest.candidates(window))
+            for contest in racing:
+                yield from self._window(contest, window)
             return
         picked = [*self._winners(), *self._others()]
         yield from ((row, self.n_outcomes) for row in picked if self.n_drawn[row] < self.n_outcomes)
+
+    def _window(self, contest: Contest, n: int) -> Iterable[tuple[int, int]]:
+        """Yield what to ask for in a contest, about ``n`` outcomes: the next one of those that can still become most.
+
+        Where there is room, those that are surely worth most so far come first, with a few at once: they are likely to
+        be picked and then completed, and the sooner they rise the sooner others are out.
+        """
+        rows = contest.candidates(n)
+        depth = min(LEADERS_DEPTH, n // 4)
+        leading = [row for row in contest.best if self.worth.low[row] < self.worth.high[row]] if rows else []
+        if depth > 1:
+            yield from ((row, depth) for row in leading)
+            n -= depth * len(leading)
+            rows = [row for row in rows if row not in leading]
+        yield from ((row, 1) for row in rows[: max(n, 0)])
 
     def _leaders(self) -> list[int]:
         """Return the best of each cluster, as many as its share."""
