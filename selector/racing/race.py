@@ -73,7 +73,7 @@ class Race:
         concurrency: int = CONCURRENCY,
     ) -> None:
         self.n_outcomes, self.q_hats, self.rules, self.concurrency = n_outcomes, q_hats, rules, concurrency
-        self.n_probes = probe_codes.shape[1]
+        self.n_probes, self.places = probe_codes.shape[1], places
         self.codes = np.full((len(probe_codes), self.n_probes + n_outcomes), UNDRAWN, np.int16)
         self.codes[:, : self.n_probes] = probe_codes
         self.n_drawn = np.zeros(len(probe_codes), np.int64)
