@@ -6,6 +6,7 @@ from django.contrib import admin
 from django.contrib.auth.admin import UserAdmin
 from django.db.models import QuerySet
 from django.http import HttpRequest
+from django.utils.translation import gettext_lazy as _
 
 from labeling import models
 from labeling.actions.people import remove_member
@@ -24,7 +25,7 @@ class ReadOnly(admin.ModelAdmin):
         return False
 
 
-admin.site.site_header = "Assay: back office"
+admin.site.site_header = _("Assay: back office")
 admin.site.site_title = "Assay"
 admin.site.register(models.User, UserAdmin)
 
