@@ -97,6 +97,8 @@ class _Compiled:
         )
 
     def run(self, values: dict[str, Any]) -> list[Any]:
+        if any(isinstance(value, int) and abs(value) >= 2**63 for value in values.values()):
+            return []  # as querysets do: no column holds such a number
         with connection.cursor() as cursor:
             cursor.execute(self.sql, [_value(each, values) for each in self.parameters])
             rows = [self._converted(row) for row in cursor.fetchall()]

@@ -1,7 +1,7 @@
 """Question text made into safe HTML: everything escaped, maths left in marked elements for the browser to typeset."""
 
 import re
-from functools import cache
+from functools import cache, lru_cache
 
 from django.utils.html import conditional_escape, format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
@@ -26,6 +26,7 @@ MOST_CHARACTERS = 20_000  # a longer text is shown as it is: looking for maths c
 DISPLAYED = {"dollars", "brackets", "environment"}
 
 
+@lru_cache(maxsize=2048)  # a page of the queue shows six questions, five of which it has shown before
 def render_text(text: str, *, markdown: bool = False) -> SafeString:
     """Turn a question's text into HTML without trusting any of it.
 

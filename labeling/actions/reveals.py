@@ -8,6 +8,7 @@ import hashlib
 from uuid import UUID
 
 from django.db import IntegrityError, transaction
+from django.db.models import CharField
 from django.utils.translation import gettext as _
 
 from labeling.actions.revising import revise
@@ -27,8 +28,15 @@ from labeling.models import (
     Slot,
     User,
 )
+from labeling.prepared import Parameter, Prepared
 
 Outcome = RevealDecision.Outcome
+_REVEALS = Prepared(lambda: Reveal.objects.filter(annotation=Parameter("annotation")))
+_MODEL_ANSWERS = Prepared(
+    lambda: ModelAnswers.objects.filter(
+        run=Parameter("run"), question_fingerprint=Parameter("fingerprint", CharField())
+    )
+)
 
 
 def stored_model_answers(run: SelectionRun, asked: Question | CalibrationItem) -> list[str]:
@@ -37,7 +45,7 @@ def stored_model_answers(run: SelectionRun, asked: Question | CalibrationItem) -
     [] where the run has no model answers to it, or none that can be read. Not to be called inside a transaction:
     comparing answers may take seconds.
     """
-    found = ModelAnswers.objects.filter(run=run, question_fingerprint=asked.fingerprint).first()
+    found = _MODEL_ANSWERS.first(run=run.pk, fingerprint=asked.fingerprint)
     if found is None and (answers := engine.model_answers(run, asked)):
         found, _is_new = ModelAnswers.objects.get_or_create(
             run=run, question_fingerprint=asked.fingerprint, defaults={"answers": answers}
@@ -65,7 +73,7 @@ def reveal_after(annotation: Annotation) -> Reveal | None:
     """
     slot = annotation.slot
     round, asked = slot.round, slot.asked
-    if found := Reveal.objects.filter(annotation=annotation).first():
+    if found := _REVEALS.first(annotation=annotation.pk):
         return found
     if (
         round.blindness != Round.Blindness.REVEAL_AFTER

@@ -26,6 +26,11 @@ _IN_ROUND = {"round": Parameter("round"), "question": Parameter("question")}
 _LABEL_STATES = Prepared(
     lambda: Slot.objects.filter(purpose=Slot.Purpose.LABEL, **_IN_ROUND).order_by().values_list("state")
 )
+_PRIORITIES = Prepared(
+    lambda: (
+        Slot.objects.filter(purpose=Slot.Purpose.LABEL, **_IN_ROUND).order_by("priority").values_list("priority")[:1]
+    )
+)
 _SAID = Prepared(
     lambda: Annotation.objects.filter(
         surplus=False,
@@ -228,13 +233,13 @@ def _open_adjudication(round: Round, question: Question) -> None:
     units = BudgetUnit.objects.first_usable_by(round, held_first=True)
     if not units:  # the question waits until units are added
         return
-    label = round.slots.filter(question=question, purpose=Slot.Purpose.LABEL).first()
+    priority = _PRIORITIES.first(round=round.pk, question=question.pk)
     slot = Slot.objects.create(
         round=round,
         unit=units[0],
         question=question,
         purpose=Slot.Purpose.ADJUDICATION,
-        priority=label.priority if label else 0,
+        priority=priority[0] if priority else 0,
     )
     record_event(
         "adjudication.opened",
