@@ -2,8 +2,10 @@
 
     python -m benchmarks.queue [--questions 10000 100000] [--rate 20] [--seconds 30] [--annotators 16] [--overlap 2]
 
-Makes a pool, selects some thousands of its questions into a round, serves the application with gunicorn as the README
-says, and has annotators answer over HTTP: from this machine, so that the load generator takes its share of the cores.
+Makes a pool, selects some thousands of its questions into a round, serves the application with gunicorn as
+docs/operations.md says, and has annotators answer over HTTP: from this machine, so that the load generator takes its
+share of the cores.
+
 A pair is one answer submitted and the next question claimed and shown: one POST, as the page sends it where JavaScript
 is on; with ``--plain`` a POST that redirects and the GET of the whole page. Twice: with answers falling due at
 ``--rate`` a second whether or not the server keeps up (an answer that must wait for its annotator is late from the
@@ -324,8 +326,8 @@ def main() -> None:
     parser.add_argument("--warm-seconds", type=float, default=3.0)
     parser.add_argument("--annotators", type=int, default=16)
     parser.add_argument("--overlap", type=int, default=2)
-    parser.add_argument("--workers", type=int, default=2, help="gunicorn's processes")
-    parser.add_argument("--threads", type=int, default=4, help="threads of each")
+    parser.add_argument("--workers", type=int, default=3, help="gunicorn's processes")
+    parser.add_argument("--threads", type=int, default=1, help="threads of each")
     parser.add_argument("--plain", action="store_true", help="as browsers without JavaScript")
     parser.add_argument("--database-url", default="", help="an empty database; a new SQLite file where not given")
     parser.add_argument("--prepare", type=int, nargs=3, help=argparse.SUPPRESS)
