@@ -111,7 +111,7 @@ def unmarked_in(source: str) -> list[tuple[int, str]]:
         name = content.split()[0] if token.token_type == TokenType.BLOCK else ""
         if inside and name == f"end{inside}":
             inside = None
-        elif name in {"comment", "blocktranslate"}:
+        elif name in {"comment", "blocktranslate"} or (name == "block" and content.endswith("_attributes")):
             inside = name
         elif token.token_type == TokenType.TEXT and not inside:
             left.append(content)
@@ -159,6 +159,7 @@ def test_every_word_of_a_template_is_marked(template: Path) -> None:
         ('{% load i18n %}<p title="{% translate \'Words\' %}">{% translate "Words" %} · {{ x }}</p>', []),
         ("{% blocktranslate with n=n %}<b>{{ n }}</b> words{% endblocktranslate %}", []),
         ("<code>assay probe</code>{% comment %}words{% endcomment %}", []),
+        ('<main{% block main_attributes %} class="reading"{% endblock %}>words</main>', [(1, "words")]),
     ],
 )
 def test_unmarked_words_are_found_where_they_are(source: str, expected: list[tuple[int, str]]) -> None:
