@@ -18,8 +18,10 @@ import json
 import os
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
+from math import inf
 
 os.environ["OMP_NUM_THREADS"] = "1"
 
@@ -35,7 +37,7 @@ from selector.racing.bounds import BoundsMemo, Rules
 from selector.racing.calibration import race_calibration
 from selector.racing.costs import costs_of
 from selector.racing.race import Plan, Race
-from selector.racing.selection import replay, start_race
+from selector.racing.selection import race_pool, replay, start_race
 from selector.racing.settings import RaceSettings
 from selector.votes import QuestionVotes, VoteTable, build_table
 
@@ -63,56 +65,63 @@ def as_calibration(question: QuestionVotes, answer: str | None, n: int) -> list[
     return [replace(question, uid=f"c{number}", truth=answer, cluster=None) for number in range(n)]
 
 
-def thresholds(
-    pool: Sequence[QuestionVotes], seed: int
-) -> Iterator[tuple[str, list[QuestionVotes], dict[str, object]]]:
-    """Yield (what q_hat is, a calibration set that gives it, settings)."""
+def threshold(kind: str, pool: Sequence[QuestionVotes], seed: int) -> tuple[list[QuestionVotes], dict[str, object]]:
+    """Return a calibration set whose q_hat is of this kind, and the settings that go with it."""
     rng = np.random.default_rng(seed)
-    mix = list(MIXES)[seed % 4]
-    fitted = [replace(each, uid=f"c{each.uid}") for each in simulate(200, mix=mix, seed=seed + 10**6)]
-    yield "fitted", fitted, {"alpha": str(rng.choice(["0.3", "0.4", "0.5"]))}
-    question = pool[int(rng.integers(len(pool)))]
-    given = sorted({answer for answer in (*question.probe_answers, *question.outcome_answers) if answer})
-    yield "attained", as_calibration(question, str(rng.choice(given or ["a0"])), 20), {}
-    yield "infinite", as_calibration(question, None, 20), {}
+    if kind == "fitted":
+        votes = simulate(120, mix=list(MIXES)[seed % 4], seed=seed + 10**6)
+        return [replace(each, uid=f"c{each.uid}") for each in votes], {"alpha": str(rng.choice(["0.3", "0.4", "0.5"]))}
+    if kind == "attained":
+        question = pool[int(rng.integers(len(pool)))]
+        given = sorted({answer for answer in (*question.probe_answers, *question.outcome_answers) if answer})
+        return as_calibration(question, str(rng.choice(given or ["a0"])), 20), {}
+    if kind == "infinite":
+        return as_calibration(pool[0], None, 20), {}
     torn = max(pool, key=lambda each: len({*each.probe_answers, *each.outcome_answers}))
-    yield "positive", as_calibration(torn, None, 20), {"preset": "reference"}
+    return as_calibration(torn, None, 20), {"preset_name": "reference"}
 
 
 def identity(options: argparse.Namespace) -> dict[str, object]:
     """Pick from pools with all answers and by a race, through the whole pipeline; count what differs."""
-    started, wrong, drawn, kinds = (
-        time.monotonic(),
-        [],
-        [],
-        dict.fromkeys(("fitted", "attained", "infinite", "positive", "negative"), 0),
-    )
+    started, wrong, drawn, kinds = time.monotonic(), [], [], Counter[str]()
     for number in range(options.pools):
         rng = np.random.default_rng(number)
-        n_clusters = int(rng.choice([3, 4, 8]))
-        mix = list(MIXES)[number % 4]
-        pool = list(simulate(int(rng.integers(60, 240)), mix=mix, seed=number, n_clusters=n_clusters))
+        n_clusters, mix = int(rng.choice([3, 4, 8])), list(MIXES)[number % 4]
+        pool = list(simulate(int(rng.integers(40, 160)), mix=mix, seed=number, n_clusters=n_clusters))
+        kind = ("fitted", "attained", "infinite", "positive")[number // 4 % 4]
+        calibration, settings = threshold(kind, pool, number)
+        preset = str(settings.pop("preset_name", ("recommended", "paper", "reference")[number % 3]))
+        if number % 10:  # "a1" and "a2" are told apart by their characters as well, and faster
+            settings["grouping"] = "exact_string"
         n_given = len({each.cluster for each in pool})
-        wanted = list(thresholds(pool, number))
-        kind, calibration, settings = wanted[(number // 4) % 4]
-        preset = str(settings.pop("preset", ("recommended", "paper", "reference")[number % 3]))
         budget = int(rng.choice([n_given, n_given, n_given + 2, max(1, n_given - 2), 2 * n_given]))
         config = SelectionConfig.preset(preset, budget=budget, **settings)
-        found = []
-        for race in (None, RaceSettings("exact", concurrency=int(rng.choice([1, 16, 256])))):
-            result = run_selection(pool, calibration, config=config, race=race)
-            found.append([(pick.uid, pick.rank, pick.set_size, pick.prediction_set) for pick in result.picks])
-        assert result.raced is not None
-        assert result.calibration is not None
-        kinds[kind] += 1
-        kinds["negative"] += result.calibration.q_hat < 0
-        drawn.append(float(result.raced.n_drawn.mean()) / 20)
+        whole, raced = (
+            run_selection(pool, calibration, config=config, race=race)
+            for race in (None, RaceSettings("exact", concurrency=int(rng.choice([4, 16, 256]))))
+        )
+        found = [
+            [(pick.uid, pick.rank, pick.set_size, pick.prediction_set) for pick in result.picks]
+            for result in (whole, raced)
+        ]
+        assert raced.raced is not None
+        assert raced.calibration is not None
+        q_hat = raced.calibration.q_hat
+        kinds.update(
+            [f"{kind}", "q_hat infinite" if q_hat == inf else "q_hat below 0" if q_hat < 0 else "q_hat from 0"]
+        )
+        drawn.append(float(raced.raced.n_drawn.mean()) / 20)
         if found[0] != found[1]:
             wrong.append(number)
-            say(f"pool {number}: {mix} {preset} {kind} q_hat {result.calibration.q_hat}: DIFFERENT")
+            say(f"pool {number}: {mix} {preset} {kind} q_hat {q_hat}: DIFFERENT")
         if (number + 1) % 25 == 0:
             show(number + 1, options.pools, "identity", started)
-    return {"pools": options.pools, "different": wrong, "q_hat": kinds, "outcomes_drawn": round(np.mean(drawn), 3)}
+    return {
+        "pools": options.pools,
+        "different": wrong,
+        "kinds": dict(kinds),
+        "outcomes_drawn": round(float(np.mean(drawn)), 3),
+    }
 
 
 def tokens(options: argparse.Namespace) -> dict[str, object]:
@@ -195,6 +204,70 @@ def bounds(options: argparse.Namespace) -> dict[str, object]:
     return {"questions": len(votes), "rounds": 20, "microseconds": found, "values_outside": n_wrong}
 
 
+def probabilistic(options: argparse.Namespace) -> dict[str, object]:
+    """Race probabilistically and exactly for one pick from each of 64 clusters of 32 questions; compare both."""
+    n_clusters = options.clusters[-1]
+    n_questions = 32 * n_clusters
+    found: dict[str, list[list[float]]] = {}
+    started, done = time.monotonic(), 0
+    for seed in options.seeds:
+        votes, table, labels = tables(options.mix, n_questions, n_clusters, seed)
+        fitted_on = build_table(list(simulate(1024, mix=options.mix, seed=seed + 500)), grouping="exact_string")
+        costs = costs_of(votes, source="all")
+        for preset in options.presets:
+            config = SelectionConfig.preset(preset, budget=n_clusters)
+            for q_hat in Q_HATS[:2]:
+                values = values_of(table, q_hat, config)
+                evidence = {
+                    "q_hat": q_hat,
+                    "labels": labels,
+                    "distances": None,
+                    "is_barred": np.zeros(len(table), bool),
+                    "is_labeled": np.zeros(len(table), bool),
+                    "per_cluster": 1,
+                    "calibration": fitted_on,
+                    "progress": lambda stage, done, total: None,
+                }
+                exact, probable = (
+                    race_pool(table, config, RaceSettings(mode, error=options.error), **evidence)
+                    for mode in ("exact", "probabilistic")
+                )
+                same, as_large, regret = [], [], []
+                for name in np.unique(labels).tolist():
+                    picked, wanted = (
+                        max(
+                            np.flatnonzero((labels == name) & pool.is_eligible).tolist(),
+                            key=lambda row, places=pool.places: (values[row], -places[row]),
+                        )
+                        for pool in (probable, exact)
+                    )
+                    same.append(picked == wanted)
+                    as_large.append(values[picked] == values[wanted])
+                    regret.append(values[wanted] - values[picked])
+                told = probable.raced.told
+                audit = told["audit"]
+                cell = [
+                    costs.used(exact.raced.n_drawn) / costs.full,
+                    costs.used(probable.raced.n_drawn) / costs.full,
+                    float(np.mean(same)),
+                    float(np.mean(as_large)),
+                    float(np.mean(regret)),
+                    float(told["misses_expected"]),
+                    float(audit["missed"]["estimate"]),
+                ]
+                found.setdefault(f"{preset} q_hat {q_hat:+g}", []).append(cell)
+                done += 1
+                say(f"{preset} q_hat {q_hat:+g} seed {seed}:", dict(zip(PROBABILISTIC, np.round(cell, 3), strict=True)))
+                show(done, len(options.seeds) * len(options.presets) * 2, "probabilistic", started)
+    means = {name: np.round(np.mean(cells, axis=0), 3).tolist() for name, cells in found.items()}
+    for name, cell in means.items():
+        say(f"{name}: {dict(zip(PROBABILISTIC, cell, strict=True))}, ratio {cell[1] / cell[0]:.3f}")
+    return {"questions": n_questions, "clusters": n_clusters, "error": options.error, "columns": PROBABILISTIC, **means}
+
+
+PROBABILISTIC = ("exact_tokens", "tokens", "same_pick", "same_value", "regret", "misses_expected", "misses_by_audit")
+
+
 def calibration(options: argparse.Namespace) -> dict[str, object]:
     """Race for thresholds and compare them, to the last bit, with those of all answers."""
     wrong, shares, started = 0, {}, time.monotonic()
@@ -219,7 +292,7 @@ def calibration(options: argparse.Namespace) -> dict[str, object]:
     }
 
 
-PARTS = {"identity": identity, "tokens": tokens, "bounds": bounds, "calibration": calibration}
+PARTS = {each.__name__: each for each in (identity, tokens, bounds, probabilistic, calibration)}
 
 
 def main() -> None:
@@ -233,6 +306,7 @@ def main() -> None:
     parser.add_argument("--presets", nargs="+", default=["recommended", "paper"])
     parser.add_argument("--spares", type=int, nargs="+", default=[0, 1], help="questions told apart beyond the picks")
     parser.add_argument("--concurrency", type=int, default=256)
+    parser.add_argument("--error", type=float, default=0.05, help="budget of error a cluster")
     parser.add_argument("--sets", type=int, default=20)
     options = parser.parse_args()
     started = time.process_time()

@@ -104,9 +104,12 @@ class _Endings:
         low = self.total[among] * self.threshold - SLACK
         first = np.maximum(np.ceil(low), 1).astype(np.int64)
         last = np.maximum(np.ceil(low + self.total[among] * self.rules.lam), 1).astype(np.int64)
+        raising = _Raising(self, int(np.minimum(last, self.total[among]).max(initial=0)))
+        state, best = self.state[among], at_least[self.state[among]]
+        sure = np.flatnonzero(last <= self.total[among])  # that often is enough whatever the entropy
+        reached = raising.reached[state[sure], last[sure]]
+        best[sure] = np.maximum(best[sure], reached + self.n_placed[among[sure]] // last[sure])
         last = np.minimum(last, self.total[among])
-        best = at_least[self.state[among]]
-        raising = _Raising(self, int(last.max(initial=0)))
         for step in range(int(np.max(last - first, initial=-1)) + 1):
             open_ = np.flatnonzero(first + step <= last)
             n = best[open_] + 1

@@ -25,6 +25,11 @@ class Worth:
         self.low[row] = lower * self._n + self._bonus[row] if lower >= 0 else -1
         self.high[row] = upper * self._n + self._bonus[row] if upper >= 0 else -1
 
+    def value_needed(self, row: int, worth: int) -> int:
+        """Return the smallest value with which a question is worth more than that."""
+        value, bonus = divmod(worth, self._n)
+        return value if self._bonus[row] > bonus else value + 1
+
     def values(self, row: int) -> tuple[int, int]:
         """Return the bounds on a question's value."""
         return self.low[row] // self._n, self.high[row] // self._n
@@ -42,13 +47,18 @@ class Contest:
         self.rows = frozenset(rows)
         self.aims = sorted({aim for aim in aims if aim > 0}, reverse=True)
         self.worth, self.floor = worth, floor
+        self.dropped: set[int] = set()
         by_low = sorted((row for row in self.rows if worth.low[row] >= 0), key=worth.low.__getitem__, reverse=True)
         self.best = by_low[: self.aims[0]] if self.aims else []
         self._open = [(-worth.high[row], row) for row in self.rows if self._is_open(row)] if self.aims else []
         heapify(self._open)
 
     def _is_open(self, row: int) -> bool:
-        return self.worth.low[row] < self.worth.high[row]
+        return self.worth.low[row] < self.worth.high[row] and row not in self.dropped
+
+    def drop(self, row: int) -> None:
+        """Leave a question out from here on."""
+        self.dropped.add(row)
 
     def update(self, row: int, was_high: int) -> None:
         """Hear that a question's bounds have changed."""

@@ -167,6 +167,15 @@ class Race:
         self._settle()
         return sorted([*self._winners(), *self._others()], key=lambda row: -self.worth.low[row])
 
+    def picks_by_cluster(self) -> dict[int, list[int]]:
+        """Return the rows that each cluster gives of its own, as far as they are known."""
+        self._settle()
+        winners = set(self._winners())
+        return {
+            name: [row for row in each.best[: self.plan.shares[name]] if row in winners]
+            for name, each in self._clusters.items()
+        }
+
     def replacements(self) -> list[int]:
         """Return the best of the rows that are not picked, as far as they are known: a spare one of each contest."""
         self._settle()

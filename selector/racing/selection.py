@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,9 +14,12 @@ from selector.config import SelectionConfig
 from selector.conformal import Floats
 from selector.errors import CannotRace
 from selector.picking import draw_controls, places, score, set_sizes
-from selector.racing.bounds import Rules
-from selector.racing.race import Plan, Race
+from selector.racing.audit import draw_audit, estimate_missed
+from selector.racing.bounds import NO_SET, Rules
+from selector.racing.probable import ProbableRace
+from selector.racing.race import CONCURRENCY, Plan, Race
 from selector.racing.settings import RaceSettings
+from selector.racing.urn import Urn
 from selector.strategies import PoolScores, Strategy
 from selector.votes import VoteTable
 
@@ -54,7 +58,7 @@ class RacedPool:
     """What a race leaves for picking: measures of the answers drawn, who may be picked, and the controls.
 
     ``is_eligible`` [N]: may be picked, and all its answers are there. ``n_eligible`` counts those of the whole pool;
-    None where the race did not need to know.
+    None where the race did not need to know. ``places`` [N]: in the order that breaks ties, 0 first.
     """
 
     raced: Raced
@@ -62,6 +66,7 @@ class RacedPool:
     is_eligible: NDArray[np.bool_]
     n_eligible: int | None
     controls: list[int]
+    places: Sequence[int]
 
     @property
     def most_readable(self) -> NDArray[np.int64]:
@@ -89,24 +94,29 @@ def start_race(
     q_hats: Floats,
     distances: Floats | None,
     plan: Plan,
-    concurrency: int,
+    concurrency: int = CONCURRENCY,
+    urn: Urn | None = None,
+    error: float = 0.0,
 ) -> Race:
     """Return the race of a pool whose probes are in ``table``; outcomes that it has too are not looked at.
 
-    ``q_hats`` [N]; ``distances`` [N] to the centres of the clusters, where there are embeddings.
+    ``q_hats`` [N]; ``distances`` [N] to the centres of the clusters, where there are embeddings. With an ``urn`` the
+    race is probabilistic, with ``error`` for each cluster.
     """
     probes = replace(table, codes=table.codes[:, : table.n_probes])
     tie_breaks = score(probes, q_hats, config)
-    return Race(
-        probes.codes,
-        n_outcomes=n_outcomes,
-        q_hats=q_hats,
-        places=places(tie_breaks, np.zeros(len(table)), distances, config).tolist(),
-        rules=Rules.of(config, table.n_probes + n_outcomes),
-        plan=plan,
-        final_sizes=lambda rows, codes: set_sizes(codes, q_hats[rows], config),
-        concurrency=concurrency,
-    )
+    options: dict[str, Any] = {
+        "n_outcomes": n_outcomes,
+        "q_hats": q_hats,
+        "places": places(tie_breaks, np.zeros(len(table)), distances, config).tolist(),
+        "rules": Rules.of(config, table.n_probes + n_outcomes),
+        "plan": plan,
+        "final_sizes": lambda rows, codes: set_sizes(codes, q_hats[rows], config),
+        "concurrency": concurrency,
+    }
+    if urn is None:
+        return Race(probes.codes, **options)
+    return ProbableRace(probes.codes, urn=urn, error=error, seed=config.seed, **options)
 
 
 def replay(race: Race, codes: NDArray[np.int16], progress: Callable[[int, int], None]) -> None:
@@ -132,7 +142,11 @@ def race_pool(
     calibration: VoteTable,
     progress: Progress,
 ) -> RacedPool:
-    """Race the recorded answers of a pool. ``is_barred`` [N]: known not to be eligible before any answer is read."""
+    """Race the recorded answers of a pool.
+
+    ``is_barred`` [N]: known not to be eligible before any answer is read; ``calibration``: complete calibration votes,
+    which a probabilistic race fits its model on.
+    """
     n_outcomes = table.codes.shape[1] - table.n_probes
     q_hats = np.broadcast_to(np.asarray(q_hat, np.float64), len(table))
     plan = Plan(labels, {}, 0, excluded=is_barred, settle_eligibility=config.n_controls > 0)
@@ -144,6 +158,8 @@ def race_pool(
         distances=distances,
         plan=plan,
         concurrency=settings.concurrency,
+        urn=Urn.fit(calibration) if settings.mode == "probabilistic" else None,
+        error=settings.error,
     )
 
     def advance(done: int, total: int) -> None:
@@ -168,6 +184,7 @@ def race_pool(
         )
     )
     replay(race, table.codes, advance)
+    told = _audited(race, table, settings, config.seed) if isinstance(race, ProbableRace) else {}
     bounds = np.array([race.bounds(row) for row in range(len(table))], np.int64).reshape(-1, 2)
     raced = Raced(
         settings,
@@ -176,9 +193,47 @@ def race_pool(
         bounds[:, 0],
         bounds[:, 1],
         tuple(table.uids[row] for row in race.replacements()),
+        told,
     )
     is_eligible = raced.is_complete & ~is_barred & (raced.lower >= 0)
-    return RacedPool(raced, score_drawn(table, raced, q_hats, config), is_eligible, n_eligible, controls)
+    return RacedPool(raced, score_drawn(table, raced, q_hats, config), is_eligible, n_eligible, controls, race.places)
+
+
+def _audited(race: ProbableRace, table: VoteTable, settings: RaceSettings, seed: int) -> dict[str, object]:
+    """Complete a sample of what the race dropped, and return what that says of the race.
+
+    A missed winner is a dropped question that is worth more than the pick, or one of the picks, of its cluster.
+    """
+    bars = {
+        name: min((race.bounds(row)[0], -race.places[row]) for row in picked)
+        for name, picked in race.picks_by_cluster().items()
+        if picked
+    }
+    dropped = {row: chance for row, chance in race.dropped.items() if not race.is_complete[row]}
+    sample = draw_audit(dropped, table.uids, settings.n_audit, seed)
+    n_before = int(race.n_drawn.sum())
+    for row in sample:
+        for index in range(int(race.n_drawn[row]), race.n_outcomes):
+            race.observe(row, index, int(table.codes[row, race.n_probes + index]))
+    outvalued, missed = [], []
+    for row in sample:
+        value, bar = race.bounds(row)[0], bars.get(int(race.plan.labels[row]), (NO_SET, 0))
+        outvalued.append(value > bar[0])
+        missed.append((value, -race.places[row]) > bar)
+    probabilities = np.array(list(sample.values()), np.float64)
+    by_cluster = list(race.spent.values())
+    return {
+        "error_budget": settings.error,
+        "error_spent": {"mean": float(np.mean(by_cluster or [0])), "most": float(max(by_cluster, default=0))},
+        "n_dropped": len(race.dropped),
+        "misses_expected": float(sum(race.dropped.values())),
+        "audit": {
+            "n_completed": len(sample),
+            "rollouts": int(race.n_drawn.sum()) - n_before,
+            "missed": estimate_missed(np.array(missed, bool), probabilities).to_json(),
+            "missed_of_larger_set": estimate_missed(np.array(outvalued, bool), probabilities).to_json(),
+        },
+    }
 
 
 def score_drawn(table: VoteTable, raced: Raced, q_hats: Floats, config: SelectionConfig) -> PoolScores:

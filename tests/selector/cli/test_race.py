@@ -146,3 +146,17 @@ def test_options_that_do_not_go_together_are_refused(options, capsys):
 
     assert stopped.value.code == 2
     assert "--race" in capsys.readouterr().err
+
+
+def test_a_probabilistic_race_states_its_budget_and_audits_itself(folder):
+    _, exact = rank(folder, "exact", "--race", "exact")
+    _, report = rank(folder, "probable", "--race", "probabilistic", "--race-error", "0.1", "--race-audit", "12")
+
+    race = report["race"]
+    assert report["tokens_used"] < exact["tokens_used"]
+    assert race["error_budget"] == 0.1
+    assert 0 < race["error_spent"]["most"] <= 0.1
+    assert race["n_dropped"] > race["audit"]["n_completed"] > 0
+    low, high = race["audit"]["missed"]["interval"]
+    assert low <= race["audit"]["missed"]["estimate"] <= high
+    assert report["fingerprint"] != exact["fingerprint"]
