@@ -133,6 +133,7 @@ def unsettle_question(*, round: Round, question: Question, by: User | None) -> b
 def lock_round(round: Round) -> Round:
     """Return the round as it is now; until the transaction ends nobody else settles its questions."""
     found = Round.objects.select_for_update(no_key=True).get(pk=round.pk)
+    found.run = round.run  # which never changes, and is loaded
     Budget.objects.select_for_update(no_key=True).get(pk=found.budget_id)
     return found
 

@@ -11,7 +11,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from labeling.models import AuditEvent, CalibrationSet, ImportBatch, Pool, Round, SelectionRun, Slot, User
+from labeling.models import AuditEvent, CalibrationSet, Comparison, ImportBatch, Pool, Round, SelectionRun, Slot, User
 from labeling.queries.matters import MOST_ROWS, NEW_FOR, Matter
 from labeling.queries.round_matters import round_matters
 from labeling.queries.runs import NO_WORKER_AFTER
@@ -24,7 +24,7 @@ def matters(user: User) -> list[Matter]:
     pools = list(Pool.objects.managed_by(user))
     if not pools:
         return []
-    found = [*_runs(pools), *round_matters(pools), *_imports(pools)]
+    found = [*_runs(pools), *_comparisons(pools), *round_matters(pools), *_imports(pools)]
     return sorted(found, key=lambda matter: matter.tone != "danger")
 
 
@@ -76,6 +76,16 @@ def _runs(pools: list[Pool]) -> Iterator[Matter]:
         words = _("No worker has taken it. Start one: manage.py worker.")
         yield Matter("no_worker", "danger", _run(run), _("Waiting"), run.pool, words, ("run", run.pk), _("Look"))
     yield from _finished_runs(pools)
+
+
+def _comparisons(pools: list[Pool]) -> Iterator[Matter]:
+    failed = Comparison.objects.filter(run__pool__in=pools, status=Status.FAILED).select_related("run__pool")
+    for comparison in failed.defer("result", "traceback", "run__report", "run__traceback")[:MOST_ROWS]:
+        action = _("Look and retry") if comparison.may_be_retried else _("Look")
+        words, here = comparison.error[:200], ("comparison", comparison.pk)
+        yield Matter(
+            "failed_comparison", "danger", str(comparison), _("Failed"), comparison.run.pool, words, here, action
+        )
 
 
 def _finished_runs(pools: list[Pool]) -> Iterator[Matter]:

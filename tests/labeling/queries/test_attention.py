@@ -8,7 +8,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from labeling.actions.annotation import claim_slot, submit_annotation
-from labeling.models import Flag, ImportBatch, Role, Round, SelectionRun, Slot
+from labeling.models import Comparison, Flag, ImportBatch, Role, Round, SelectionRun, Slot
 from labeling.queries.attention import matters, runs_under_way, unfinished_rounds
 from tests import factories
 
@@ -47,6 +47,24 @@ def test_nothing_needs_a_manager_of_an_empty_pool_or_anybody_else(pool, manager,
     assert kinds(manager) == ["failed_run"]
     assert (kinds(annotator), kinds(outsider)) == ([], [])
     assert list(runs_under_way(annotator)) == list(unfinished_rounds(annotator)) == []
+
+
+def test_a_failed_comparison_until_it_is_tried_again(pool, manager, outsider):
+    run = factories.make_run(pool=pool)
+    comparison = Comparison.objects.create(
+        run=run, strategies=["const", "random"], budget=1, n_bootstrap=10, status="failed", error="It broke."
+    )
+
+    found = the(manager, "failed_comparison")
+    assert (found.title, found.words, found.address) == (
+        f"Comparison {comparison.pk}",
+        "It broke.",
+        ("comparison", comparison.pk),
+    )
+    assert "failed_comparison" not in kinds(outsider)
+
+    Comparison.objects.filter(pk=comparison.pk).update(status="queued")
+    assert "failed_comparison" not in kinds(manager)
 
 
 def test_a_failed_run_until_it_is_tried_again(pool, manager):
@@ -240,7 +258,7 @@ def test_many_matters_take_as_many_queries_as_few(
             disagree(factories.make_round(pool=pool, overlap=2, units=2), two)
 
     more(1)
-    with django_assert_max_num_queries(12) as few:
+    with django_assert_max_num_queries(13) as few:
         matters(manager)
     more(6)
 
