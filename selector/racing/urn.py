@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -89,43 +90,43 @@ class Urn:
         """
         n_left = rules.n_answers - sum(sum(pair) for pair in seen.pairs) - seen.unread_probes - seen.unread_outcomes
         rng = question_rng(seed, "urn", repr((seen.pairs, seen.unread_probes, seen.unread_outcomes)))
-        uniform = rng.random((2, n_left, N_ENDINGS))
         strength, discount, probe_weight = GRID[rng.choice(len(GRID), size=N_ENDINGS, p=self.posterior(seen))].T
-        n_seen, rows = len(seen.pairs), np.arange(N_ENDINGS)
-        counts = np.zeros((N_ENDINGS, n_seen + n_left), np.int64)
-        evidence = np.zeros((N_ENDINGS, n_seen + n_left))
+        uniform = rng.random((2, n_left, N_ENDINGS))
+        n_seen, ending = len(seen.pairs), np.arange(N_ENDINGS)
+        counts = np.zeros((n_seen + n_left, N_ENDINGS), np.int16)  # classes by endings: sums over classes are fast
+        weights, first_steps = np.zeros((2, n_seen + n_left, N_ENDINGS))
+        total = strength.copy()
         for place, (probes, outcomes) in enumerate(seen.pairs):
-            counts[:, place] = probes + outcomes
-            evidence[:, place] = probe_weight * probes + outcomes
+            evidence = probe_weight * probes + outcomes
+            counts[place] = probes + outcomes
+            weights[place] = evidence - discount * np.minimum(evidence, 1)
+            first_steps[place] = 1 - discount * (1 - np.minimum(evidence, 1))
+            total += evidence
+        first_steps[n_seen:] = 1 - discount  # a class's weight grows by that when it is first drawn, then by 1
         n_known = np.full(N_ENDINGS, n_seen)
-        total = strength + evidence.sum(axis=1)
         alpha, beta = self.unread_prior
         n_unread, n_drawn = np.full(N_ENDINGS, seen.unread_outcomes), seen.n_outcomes
         for unread_draw, draw in zip(*uniform, strict=True):
-            is_unread = unread_draw * (alpha + beta + n_drawn) < alpha + n_unread
-            width = int(n_known.max()) if n_left else 0
-            part = evidence[:, :width]
-            edges = np.cumsum(part - discount[:, None] * np.minimum(part, 1), axis=1)
-            chosen = np.count_nonzero(draw[:, None] * total[:, None] >= edges, axis=1)
-            if width:
-                is_new = draw * total >= edges[:, -1]
-                chosen = np.where(is_new, n_known, chosen)
-            else:
-                is_new = np.ones(N_ENDINGS, bool)
-            readable = ~is_unread
-            counts[rows[readable], chosen[readable]] += 1
-            evidence[rows[readable], chosen[readable]] += 1
-            total[readable] += 1
-            n_known[readable & is_new] += 1
-            n_unread[is_unread] += 1
+            is_readable = unread_draw * (alpha + beta + n_drawn) >= alpha + n_unread
+            target, edge, chosen = draw * total, np.zeros(N_ENDINGS), np.zeros(N_ENDINGS, np.int64)
+            for weight in weights[: int(n_known.max())]:
+                edge += weight
+                chosen += edge <= target
+            cells = np.minimum(chosen, n_known)[is_readable], ending[is_readable]
+            counts[cells] += 1
+            weights[cells] += first_steps[cells]
+            first_steps[cells] = 1
+            total += is_readable
+            n_known += is_readable & (chosen >= n_known)
+            n_unread += ~is_readable
             n_drawn += 1
-        return values_of(counts, n_unread + seen.unread_probes, q_hat, rules)
+        return values_of(counts.T, n_unread + seen.unread_probes, q_hat, rules)
 
 
-def values_of(counts: Ints, n_unread: Ints, q_hat: float, rules: Rules) -> Ints:
+def values_of(counts: NDArray[np.integer[Any]], n_unread: Ints, q_hat: float, rules: Rules) -> Ints:
     """Return the value [E] of complete questions by their counts [E, K] and unread answers [E], to rounding."""
     n_log_n = table_of_n_log_n(rules.n_answers)
-    n_readable = counts.sum(axis=1)
+    n_readable = counts.sum(axis=1, dtype=np.int64)
     spread, n_votes = n_log_n[counts].sum(axis=1), n_readable
     if rules.unread == "symbol":
         spread, n_votes = spread + n_log_n[n_unread], n_readable + n_unread

@@ -23,6 +23,7 @@ def folder(tmp_path_factory):
     ]
     write_votes(folder / "pool.jsonl", pool)
     write_votes(folder / "bare.jsonl", [replace(each, outcome_tokens=None, prompt_tokens=None) for each in pool])
+    write_votes(folder / "few.jsonl", pool[:80])
     write_calibration(folder / "calibration.jsonl", simulate_votes(150, seed=2, prefix="c"))
     return folder
 
@@ -149,8 +150,9 @@ def test_options_that_do_not_go_together_are_refused(options, capsys):
 
 
 def test_a_probabilistic_race_states_its_budget_and_audits_itself(folder):
-    _, exact = rank(folder, "exact", "--race", "exact")
-    _, report = rank(folder, "probable", "--race", "probabilistic", "--race-error", "0.1", "--race-audit", "12")
+    _, exact = rank(folder, "exact", "--race", "exact", pool="few.jsonl")
+    options = ("--race", "probabilistic", "--race-error", "0.1", "--race-audit", "6")
+    _, report = rank(folder, "probable", *options, pool="few.jsonl")
 
     race = report["race"]
     assert report["tokens_used"] < exact["tokens_used"]
