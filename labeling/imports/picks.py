@@ -120,7 +120,7 @@ def _checked(row: Row, n_before: int) -> Row | RejectedRow:
             ("id", _("a text"), isinstance(data.get("id"), str) and data["id"] != ""),
             ("rank", _("a whole number from 1"), _is_whole(data.get("rank"), 1)),
             ("set_size", _("a whole number"), _is_whole(data.get("set_size"), 0)),
-            ("tied_with", _("a whole number"), _is_whole(data.get("tied_with", 0), 0)),
+            ("tied_with", _("a whole number or null"), data.get("tied_with") is None or _is_whole(data["tied_with"], 0)),
             ("cluster", _("a whole number or null"), data.get("cluster") is None or _is_whole(data["cluster"], -1)),
             ("acquisition_score", _("a number"), _is_number(data.get("acquisition_score"))),
             (
@@ -149,7 +149,7 @@ def _pick(row: Row, questions: Mapping[str, Question], report: ImportReport) -> 
         set_size=data["set_size"],
         acquisition_score=data["acquisition_score"],
         prediction_set=data.get("prediction_set", []),
-        tied_with=data.get("tied_with", 0),
+        tied_with=data.get("tied_with") or 0,
         tie_break=str(data.get("tie_break_reason") or "")[:_MAX_TIE_BREAK],
         taken_by=taken_by if taken_by in ("global_order", "joint", "control") else "cluster",
         inclusion_probability=chance
