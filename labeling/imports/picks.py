@@ -120,7 +120,11 @@ def _checked(row: Row, n_before: int) -> Row | RejectedRow:
             ("id", _("a text"), isinstance(data.get("id"), str) and data["id"] != ""),
             ("rank", _("a whole number from 1"), _is_whole(data.get("rank"), 1)),
             ("set_size", _("a whole number"), _is_whole(data.get("set_size"), 0)),
-            ("tied_with", _("a whole number or null"), data.get("tied_with") is None or _is_whole(data["tied_with"], 0)),
+            (
+                "tied_with",
+                _("a whole number or null"),
+                data.get("tied_with") is None or _is_whole(data["tied_with"], 0),
+            ),
             ("cluster", _("a whole number or null"), data.get("cluster") is None or _is_whole(data["cluster"], -1)),
             ("acquisition_score", _("a number"), _is_number(data.get("acquisition_score"))),
             (
