@@ -291,6 +291,8 @@ def _check_rank(parser: argparse.ArgumentParser, options: argparse.Namespace) ->
 def _check_race(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
     if options.race is not None and options.votes is None:
         parser.error("--race goes with --votes: it replays a race on recorded answers")
+    if options.race in ("exact", "probabilistic") and (options.triage_probes or options.triage_labels):
+        parser.error("--race exact or probabilistic does not go with triage, which needs a place for every question")
     for name, modes in (
         ("race_calibration", ("exact", "off")),
         ("race_concurrency", ("exact", "probabilistic")),

@@ -106,6 +106,8 @@ def describe_selection(
             comparison = compare(scores, calibration_scores)
         else:
             everything = np.ones(len(calibration_table), bool)
+            if groups is not None:
+                calibration_scores = score(calibration_table, calibration.q_hats(groups), config)
             whole = calibration_scores if calibration.n_drawn is None else None
             described = {**describe_calibration(calibration, whole, everything, config), "measured_on": "calibration"}
             if scores.table.n_probes:
