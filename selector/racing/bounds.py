@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from math import ceil
 from typing import Any
 
@@ -96,20 +97,34 @@ class _Endings:
     threshold: float
     rules: Rules
 
+    @cached_property
+    def first(self) -> Ints:
+        """How often an answer must be given to be in the set were the entropy 0; less is never enough [E]."""
+        return np.maximum(np.ceil(self.total * self.threshold - SLACK), 1).astype(np.int64)
+
+    @cached_property
+    def last(self) -> Ints:
+        """How often is often enough whatever the entropy [E]."""
+        low = self.total * (self.threshold + self.rules.lam) - SLACK
+        return np.maximum(np.ceil(low), 1).astype(np.int64)
+
+    @cached_property
+    def raising(self) -> _Raising:
+        """Sums over the counts of each state."""
+        return _Raising(self, int(np.minimum(self.last, self.total).max(initial=0)))
+
     def largest(self, among: Ints, at_least: Ints) -> Ints:
         """Return the largest number of answers that can be in the set, for some of the endings.
 
         ``at_least`` [S]: what is known to be possible of each state; less is not looked for.
         """
-        low = self.total[among] * self.threshold - SLACK
-        first = np.maximum(np.ceil(low), 1).astype(np.int64)
-        last = np.maximum(np.ceil(low + self.total[among] * self.rules.lam), 1).astype(np.int64)
-        raising = _Raising(self, int(np.minimum(last, self.total[among]).max(initial=0)))
-        state, best = self.state[among], at_least[self.state[among]]
-        sure = np.flatnonzero(last <= self.total[among])  # that often is enough whatever the entropy
+        state, total, raising = self.state[among], self.total[among], self.raising
+        first, last = self.first[among], self.last[among]
+        best = at_least[state]
+        sure = np.flatnonzero(last <= total)  # that often is enough whatever the entropy
         reached = raising.reached[state[sure], last[sure]]
         best[sure] = np.maximum(best[sure], reached + self.n_placed[among[sure]] // last[sure])
-        last = np.minimum(last, self.total[among])
+        last = np.minimum(last, total)
         for step in range(int(np.max(last - first, initial=-1)) + 1):
             open_ = np.flatnonzero(first + step <= last)
             n = best[open_] + 1
