@@ -149,7 +149,7 @@ def tokens(options: argparse.Namespace) -> dict[str, object]:
                             plan=plan,
                             concurrency=options.concurrency,
                         )
-                        replay(race, table.codes, lambda done, total: None)
+                        replay(race, table, lambda done, total: None)
                         wrong += sum(not is_best(race, values, row) for row in race.picks())
                         name = f"{preset} clusters {n_clusters} spare {spare} q_hat {q_hat:+g}"
                         cells.setdefault(name, []).append(costs.used(race.n_drawn) / costs.full)

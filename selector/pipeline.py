@@ -72,8 +72,10 @@ def run_selection(
     a row for each of their uids, in any order. ``ineligible`` maps uids that must not be picked to a reason code.
     ``labeled`` uids already have labels: they are not picked, and the picks go on from the set they form (those that
     are not in the pool count for nothing). ``race`` draws the recorded outcomes in their order, and only those that the
-    picks depend on. ``progress(stage, done, total)`` is called at the start of each stage and within the long ones.
-    Raises MissingEvidence, CalibrationSetTooSmall, FingerprintMismatch, InvalidConfig, PoolTooSmall, CannotRace.
+    picks depend on; questions may then lack outcomes that a race before it did not draw.
+    ``progress(stage, done, total)`` is called at the start of each stage and within the long ones. Raises
+    MissingEvidence, CalibrationSetTooSmall, FingerprintMismatch, InvalidConfig, PoolTooSmall, CannotRace,
+    MissingCompletions.
     """
     from selector import report as reporting
     from selector.racing.calibration import race_calibration
@@ -85,7 +87,7 @@ def run_selection(
         check_can_race(strategy)
     config = fit_empty_votes(pool_votes, calibration_votes, strategy, config)
     check_evidence(strategy, available_evidence(pool_votes, calibration_votes, strategy, embeddings, internals))
-    generation = check_fit(pool_votes, calibration_votes, embeddings, config)
+    generation = check_fit(pool_votes, calibration_votes, embeddings, config, is_raced=race is not None)
     if strategy.n_picks(config.budget, len(pool_votes)) > len(pool_votes):
         raise PoolTooSmall(n_eligible=len(pool_votes), n_questions=len(pool_votes), budget=config.budget)
     if config.ties != "file_order":
@@ -225,6 +227,7 @@ def group_votes(
             grouping=config.grouping,
             policy=policy,
             grader=grader,
+            n_outcomes=config.n_outcomes if votes else None,
             progress=lambda done, total, stage=stage: progress(stage, done, total),  # type: ignore[misc]
         )
         tables.append(table)

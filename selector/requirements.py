@@ -23,13 +23,16 @@ def check_fit(
     calibration_votes: Sequence[QuestionVotes],
     embeddings: NDArray[np.float32] | None,
     config: SelectionConfig,
+    *,
+    is_raced: bool = False,
 ) -> str | None:
     """Return the generation fingerprint that all votes share, None where none says.
 
-    Raises InvalidConfig and FingerprintMismatch where they do not go together.
+    In a race pool questions may lack outcomes. Raises InvalidConfig and FingerprintMismatch where they do not go
+    together.
     """
     _check_embeddings(embeddings, len(pool_votes))
-    _check_counts(pool_votes, calibration_votes, config)
+    _check_counts(pool_votes, calibration_votes, config, may_lack_outcomes=is_raced)
     return _check_fingerprints(pool_votes, calibration_votes)
 
 
@@ -79,11 +82,19 @@ def _check_embeddings(embeddings: NDArray[np.float32] | None, n_questions: int) 
         raise InvalidConfig("embeddings", "an array with NaN or infinity", "finite numbers")
 
 
-def _check_counts(pool: Sequence[QuestionVotes], calibration: Sequence[QuestionVotes], config: SelectionConfig) -> None:
+def _check_counts(
+    pool: Sequence[QuestionVotes],
+    calibration: Sequence[QuestionVotes],
+    config: SelectionConfig,
+    *,
+    may_lack_outcomes: bool = False,
+) -> None:
     """Raise InvalidConfig unless every question has the configured numbers of answers."""
     for where, votes in (("pool", pool), ("calibration", calibration)):
         for question in votes:
             found = len(question.outcome_answers), len(question.probe_answers)
+            if may_lack_outcomes and where == "pool":
+                found = max(found[0], config.n_outcomes), found[1]
             if found != (config.n_outcomes, config.n_probes):
                 raise InvalidConfig(
                     "the number of answers",

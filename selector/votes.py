@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from selector.answers import AnswerPolicy, Grader
 
 VoteSource = Literal["all", "probes", "outcomes"]
+UNDRAWN = -2  # the code of an answer that nobody has asked for: not unread, nothing is known of it
 TOKEN_COUNTS = ("prompt_tokens", "trajectory_tokens")
 
 
@@ -176,7 +177,8 @@ def _check_fits(
 class VoteTable:
     """The votes of N questions as whole numbers.
 
-    ``codes`` [N, n] holds each answer's class within its question, probes first, then outcomes; -1 is unread.
+    ``codes`` [N, n] holds each answer's class within its question, probes first, then outcomes; -1 is unread. Where
+    outcomes are left to a race, those not drawn are -2 and only the race may read the table.
     ``truth_codes`` [N] holds the class of the truth, -1 where it was never generated or is not known.
     ``representatives[i][c]`` is the answer that opened class c of question i.
     """
@@ -215,17 +217,20 @@ def build_table(
     grouping: str = "equivalence",
     policy: AnswerPolicy | None = None,
     grader: Grader | None = None,
+    n_outcomes: int | None = None,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> VoteTable:
-    """Group each question's answers and code them.
+    """Group each question's answers and code them; outcomes short of ``n_outcomes`` are not drawn.
 
     ``equivalence`` follows the rule of ``selector.answers.group_answers``: probes first, then outcomes by index, each
     joining the first class whose representative it is equivalent to; the truth joins last, by the same rule. A
     question without a kind is grouped by exact forms, without the grader. ``exact_string`` compares characters and
     numbers the classes in string order, as the published code does.
     """
-    n = len(votes[0].probe_answers) + len(votes[0].outcome_answers) if votes else 0
-    codes = np.full((len(votes), n), -1, np.int16)
+    if n_outcomes is None:
+        n_outcomes = len(votes[0].outcome_answers) if votes else 0
+    n = len(votes[0].probe_answers) + n_outcomes if votes else 0
+    codes = np.full((len(votes), n), UNDRAWN, np.int16)
     truth_codes = np.full(len(votes), -1, np.int16)
     representatives = []
     for row, question in enumerate(votes):
@@ -234,7 +239,7 @@ def build_table(
             classes = {answer: code for code, answer in enumerate(sorted({answer for answer in answers if answer}))}
         else:
             classes = _equivalence_classes(question, answers, policy, grader)
-        codes[row] = [classes.get(answer, -1) for answer in answers]
+        codes[row, : len(answers)] = [classes.get(answer, -1) for answer in answers]
         seen = set(codes[row].tolist())
         if question.truth and (truth_code := classes.get(question.truth, -1)) in seen:
             truth_codes[row] = truth_code

@@ -11,12 +11,13 @@ from selector.answers.contract import (
     verdict_key,
 )
 from selector.answers.extraction import extract_answer, extract_probe_answer
-from selector.answers.grading import Grader, group_answers
+from selector.answers.grading import AnswerClasses, Grader, group_answers
 from selector.answers.stores import JsonlVerdictStore, MemoryVerdictStore
 
 __all__ = [
     "GRADER_VERSION",
     "KINDS",
+    "AnswerClasses",
     "AnswerPolicy",
     "Grader",
     "JsonlVerdictStore",

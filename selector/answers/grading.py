@@ -108,11 +108,13 @@ def group_answers(
     An answer joins the first class whose representative, its first member, it is equivalent to; ``undecided`` opens a
     new class, and classes never merge. Without a grader only exact forms are compared.
     """
-    grouping = _Grouping(kind, policy, grader)
+    grouping = AnswerClasses(kind, policy, grader)
     return [grouping.class_of(answer) for answer in answers]
 
 
-class _Grouping:
+class AnswerClasses:
+    """The classes of one question's answers, told apart as they come: answers that come later change nothing."""
+
     def __init__(self, kind: str | None, policy: AnswerPolicy, grader: Grader | None) -> None:
         self.kind, self.policy, self.grader = kind, policy, grader
         self.representatives: list[str] = []
@@ -120,6 +122,7 @@ class _Grouping:
         self.n_unproved = 0
 
     def class_of(self, answer: str) -> int:
+        """Return the class of the next answer, numbered by first appearance; -1 for one that was not read."""
         text = clean(answer)
         if not text:
             return -1

@@ -56,10 +56,17 @@ class Costs:
         return float(self.base.sum() + self.outcomes.sum())
 
 
-def costs_of(votes: Sequence[QuestionVotes], *, source: str, model: CostModel | None = None) -> Costs:
-    """Return what the answers of each question cost; ``source``: which answers the strategy reads."""
+def costs_of(
+    votes: Sequence[QuestionVotes], *, source: str, n_outcomes: int | None = None, model: CostModel | None = None
+) -> Costs:
+    """Return what the answers of each question cost; ``source``: which answers the strategy reads.
+
+    ``n_outcomes`` where questions lack some: what was not drawn is taken to be as long as the question's others.
+    """
     model = model or CostModel()
-    n_outcomes = len(votes[0].outcome_answers) if votes and source != "probes" else 0
+    if n_outcomes is None:
+        n_outcomes = len(votes[0].outcome_answers) if votes else 0
+    n_outcomes = 0 if source == "probes" else n_outcomes
     n_probes = len(votes[0].probe_answers) if votes and source != "outcomes" else 0
     prompts, some_prompts = _or_mean([each.prompt_tokens for each in votes], model.prompt)
     recorded = [each.outcome_tokens[:n_outcomes] if each.outcome_tokens else None for each in votes]
@@ -80,7 +87,7 @@ def costs_of(votes: Sequence[QuestionVotes], *, source: str, model: CostModel | 
     else:
         base += model.prefill_weight * prompts
     n_known = sum(
-        each.prompt_tokens is not None and each.trajectory_tokens is not None and each.outcome_tokens is not None
+        None not in (each.prompt_tokens, each.trajectory_tokens) and len(each.outcome_tokens or ()) >= n_outcomes
         for each in votes
     )
     any_known = some_prompts or some_outcomes or some_chains

@@ -23,8 +23,8 @@ from numpy.typing import NDArray
 
 from selector.racing.bounds import NO_SET, BoundsMemo, Rules, state_of
 from selector.racing.contest import Contest, Worth
+from selector.votes import UNDRAWN
 
-UNDRAWN = -2  # the code of an answer that nobody has asked for
 CONCURRENCY = 256  # answers asked for at a time
 LEADERS_DEPTH = 4  # outcomes asked for at once of a question that leads
 FinalSizes = Callable[[NDArray[np.intp], NDArray[np.int16]], NDArray[np.int64]]

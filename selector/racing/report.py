@@ -24,11 +24,12 @@ def describe_costs(
     """
     settings = result.report["settings"]
     source = STRATEGIES[str(settings["strategy"])].votes  # type: ignore[index]
+    raced = result.raced
     row_of = {uid: row for row, uid in enumerate(result.scores.table.uids)}
-    costs = costs_of(sorted(pool, key=lambda question: row_of[question.uid]), source=source)
+    in_order = sorted(pool, key=lambda question: row_of[question.uid])
+    costs = costs_of(in_order, source=source, n_outcomes=raced.n_outcomes if raced else None)
     n_questions, n_outcomes = costs.outcomes.shape
     n_probes = result.scores.table.n_probes
-    raced = result.raced
     n_drawn = np.full(n_questions, n_outcomes) if raced is None else raced.n_drawn
     told: dict[str, object] = {
         "tokens_used": round(costs.used(n_drawn)),
@@ -46,8 +47,8 @@ def describe_costs(
         }
         details |= raced.told
     if result.calibration is not None:
-        in_order = sorted(calibration, key=lambda question: question.uid)
-        details["calibration"] = _calibration_costs(costs_of(in_order, source=source), in_order, result, n_probes)
+        costs = costs_of(calibration, source=source)
+        details["calibration"] = _calibration_costs(costs, calibration, result, n_probes)
     return {**told, "race": details}
 
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from selector.config import SelectionConfig
 from selector.conformal import Floats
-from selector.errors import CannotRace
+from selector.errors import CannotRace, MissingCompletions
 from selector.picking import draw_controls, places, score, set_sizes
 from selector.racing.audit import draw_audit, estimate_missed
 from selector.racing.bounds import NO_SET, Rules
@@ -21,7 +21,7 @@ from selector.racing.race import CONCURRENCY, Plan, Race
 from selector.racing.settings import RaceSettings
 from selector.racing.urn import Urn
 from selector.strategies import PoolScores, Strategy
-from selector.votes import VoteTable
+from selector.votes import UNDRAWN, VoteTable
 
 Progress = Callable[[str, int, int], None]
 
@@ -97,15 +97,16 @@ def start_race(
     concurrency: int = CONCURRENCY,
     urn: Urn | None = None,
     error: float = 0.0,
+    **options: Any,
 ) -> Race:
     """Return the race of a pool whose probes are in ``table``; outcomes that it has too are not looked at.
 
     ``q_hats`` [N]; ``distances`` [N] to the centres of the clusters, where there are embeddings. With an ``urn`` the
-    race is probabilistic, with ``error`` for each cluster.
+    race is probabilistic, with ``error`` for each cluster. Other ``options`` are those of ``Race``.
     """
     probes = replace(table, codes=table.codes[:, : table.n_probes])
     tie_breaks = score(probes, q_hats, config)
-    options: dict[str, Any] = {
+    options = {
         "n_outcomes": n_outcomes,
         "q_hats": q_hats,
         "places": places(tie_breaks, np.zeros(len(table)), distances, config).tolist(),
@@ -113,18 +114,28 @@ def start_race(
         "plan": plan,
         "final_sizes": lambda rows, codes: set_sizes(codes, q_hats[rows], config),
         "concurrency": concurrency,
+        **options,
     }
     if urn is None:
         return Race(probes.codes, **options)
     return ProbableRace(probes.codes, urn=urn, error=error, seed=config.seed, **options)
 
 
-def replay(race: Race, codes: NDArray[np.int16], progress: Callable[[int, int], None]) -> None:
-    """Run a race to its end on recorded answers: ``codes`` [N, n], all answers of every question."""
-    n_clusters = len(race.plan.shares)
+def replay(race: Race, table: VoteTable, progress: Callable[[int, int], None]) -> None:
+    """Run a race to its end on recorded answers, drawn in their order.
+
+    Where the table lacks some outcomes, an earlier race drew those that are there: all of them are heard at once, and
+    nothing more may be wanted. Raises MissingCompletions.
+    """
+    n_clusters, outcomes = len(race.plan.shares), table.codes[:, race.n_probes :]
+    for row, index in np.argwhere(outcomes != UNDRAWN).tolist() if (outcomes == UNDRAWN).any() else ():
+        race.observe(row, index, int(outcomes[row, index]))
     while not race.done:
         for row, index in race.wanted():
-            race.observe(row, index, int(codes[row, race.n_probes + index]))
+            if outcomes[row, index] == UNDRAWN:
+                n_missing = int(np.count_nonzero(outcomes[row] == UNDRAWN))
+                raise MissingCompletions(uid=table.uids[row], kind="outcome", n_missing=n_missing)
+            race.observe(row, index, int(outcomes[row, index]))
         progress(min(race.n_clusters_decided, n_clusters), n_clusters)
 
 
@@ -168,7 +179,7 @@ def race_pool(
     controls: list[int] = []
     n_eligible = None
     if config.n_controls:  # drawn from all that may be picked, so that of every question this must be known
-        replay(race, table.codes, advance)
+        replay(race, table, advance)
         may_be_picked = ~is_barred & np.array([race.bounds(row)[0] >= 0 for row in range(len(table))], bool)
         n_eligible = int(np.count_nonzero(may_be_picked))
         controls = draw_controls(table.uids, may_be_picked, config.n_controls, config.seed)
@@ -183,7 +194,7 @@ def race_pool(
             complete=tuple(controls),
         )
     )
-    replay(race, table.codes, advance)
+    replay(race, table, advance)
     told = _audited(race, table, settings, config.seed) if isinstance(race, ProbableRace) else {}
     bounds = np.array([race.bounds(row) for row in range(len(table))], np.int64).reshape(-1, 2)
     raced = Raced(

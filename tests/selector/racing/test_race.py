@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from selector.config import SelectionConfig
 from selector.racing.bounds import NO_SET, Rules
-from selector.racing.race import UNDRAWN, Plan, Race
+from selector.racing.race import Plan, Race
 from selector.racing.selection import replay, start_race
+from selector.votes import UNDRAWN
 from tests.selector.racing.pools import picks_of_all, picks_of_race, pool_table, some_selection
 
 
@@ -233,10 +234,11 @@ def test_answers_are_grouped_when_their_turn_comes():
 
 
 def test_replaying_shows_how_many_clusters_are_decided():
-    start, codes = a_race(8)
+    start, _ = a_race(8)
+    table = pool_table(np.random.default_rng(8), 120, 6, 8)
     race, seen = start(), []
 
-    replay(race, np.concatenate([np.zeros((120, 6), np.int16), codes], axis=1), lambda *at: seen.append(at))
+    replay(race, table, lambda *at: seen.append(at))
 
     assert seen[-1] == (4, 4)
     assert seen == sorted(seen)
