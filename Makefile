@@ -9,12 +9,13 @@ export HF_HUB_OFFLINE ?= 1
 export TOKENIZERS_PARALLELISM ?= false
 export OMP_WAIT_POLICY ?= PASSIVE
 
-.PHONY: help setup demo train-demo test check run worker clean
+.PHONY: help setup demo train-demo test check run worker screenshots clean
 
 help:
 	@echo "make demo        select 8 of 300 questions with a small real model and serve the application"
 	@echo "make train-demo  train that model on the demo's labels and print its accuracy before and after"
 	@echo "make test        run the tests        make check   run the linters"
+	@echo "make screenshots takes a picture of every page, into docs/screenshots"
 	@echo "make run         serve the application   make worker  execute selection runs"
 
 setup: .venv/.installed
@@ -53,6 +54,10 @@ run: setup
 
 worker: setup
 	$(BIN)/python manage.py worker
+
+screenshots: setup
+	rm -rf var/screenshots
+	$(BIN)/python tests/journeys/screenshots.py var/screenshots --gallery docs/screenshots
 
 clean:
 	rm -rf .venv .venv-vllm var

@@ -1,9 +1,10 @@
 """Take a picture of every page, at desk and phone width, in light and dark, of an application full of made-up data.
 
-    .venv/bin/python tests/journeys/screenshots.py OUTPUT_DIR [--only NAME ...] [--axe]
+    .venv/bin/python tests/journeys/screenshots.py OUTPUT_DIR [--only NAME ...] [--gallery DIR | --axe]
 
 It ends with status 1 where a page complains in its console, scrolls sideways or, with --axe, has a violation of
-serious or critical impact in axe-core; --axe takes no pictures.
+serious or critical impact in axe-core; --axe takes no pictures. --gallery keeps small copies of the pictures in DIR,
+with a page that shows them: `make screenshots` makes docs/screenshots.
 
 It uses a database of its own below OUTPUT_DIR and the system's Chromium (CHROMIUM names another).
 """
@@ -26,6 +27,7 @@ from typing import Any
 from urllib.request import urlopen
 
 ROOT = Path(__file__).resolve().parents[2]
+MOST_HEIGHT = 2400  # of a kept picture, in pixels
 WIDTHS = {"desk": (1280, 900), "phone": (390, 844)}
 CHROMIUM_FLAGS = [
     "--no-sandbox",
@@ -603,7 +605,9 @@ def visit(address: str, pages: dict[str, Any], out: Path | None, widths: list[st
             for scheme in schemes:
                 for username in sorted({user or "" for user, _ in pages.values()}):
                     context = browser.new_context(
-                        viewport=dict(zip(("width", "height"), WIDTHS[width], strict=True)), color_scheme=scheme
+                        viewport=dict(zip(("width", "height"), WIDTHS[width], strict=True)),
+                        color_scheme=scheme,
+                        reduced_motion="reduce",  # no colour is caught while it fades
                     )
                     if username:
                         context.add_cookies([{"name": "sessionid", "value": session_of(username), "url": address}])
@@ -629,13 +633,38 @@ def visit(address: str, pages: dict[str, Any], out: Path | None, widths: list[st
     return found
 
 
+def write_gallery(out: Path, gallery: Path, pages: dict[str, Any]) -> None:
+    """Keep small copies of the pictures, and a page that shows them: the desk in light, the phone in dark."""
+    from PIL import Image
+
+    gallery.mkdir(parents=True, exist_ok=True)
+    for old in gallery.glob("*.webp"):
+        old.unlink()
+    rows = [
+        "# Every page and state",
+        "",
+        "Made by `make screenshots` of an application full of made-up data: at a desk in light colours, on a phone in "
+        "dark ones.",
+        "",
+    ]
+    for name in sorted(pages):
+        rows += [f"## {name}", ""]
+        for width, scheme in (("desk", "light"), ("phone", "dark")):
+            kept = gallery / f"{name}-{width}.webp"
+            with Image.open(out / f"{name}-{width}-{scheme}.png") as picture:
+                shown = picture.convert("RGB").crop((0, 0, picture.width, min(picture.height, MOST_HEIGHT)))
+                shown.save(kept, quality=60, method=6)
+            rows.append(f'<img src="{kept.name}" width="{640 if width == "desk" else 240}" alt="{name}, {width}">')
+        rows.append("")
+    (gallery / "README.md").write_text("\n".join(rows))
+
+
 def barriers(page: Any) -> list[str]:
     """Return what axe-core finds of serious or critical impact, with the first elements it is found in."""
     from axe_playwright_python.sync_playwright import Axe
 
     violations = Axe().run(page).response["violations"]
     page.emulate_media(color_scheme="dark")  # which changes colours and nothing else
-    page.wait_for_timeout(400)  # they fade into each other
     violations += Axe().run(page, options={"runOnly": ["color-contrast"]}).response["violations"]
     page.emulate_media(color_scheme="light")
     return [
@@ -659,6 +688,7 @@ def main() -> int:
     parser.add_argument("--only", nargs="*", default=[], help="Names of pages.")
     parser.add_argument("--width", choices=WIDTHS, action="append")
     parser.add_argument("--scheme", choices=["light", "dark"], action="append")
+    parser.add_argument("--gallery", type=Path, help="Folder for small copies and a page that shows them.")
     parser.add_argument("--axe", action="store_true", help="Look for barriers with axe-core; no pictures.")
     arguments = parser.parse_args()
     arguments.out.mkdir(parents=True, exist_ok=True)
@@ -692,6 +722,8 @@ def main() -> int:
         out = None if arguments.axe else arguments.out
         schemes = arguments.scheme or ["light", "dark"] if out else ["light"]  # barriers are looked for in both at once
         found = visit(address, pages, out, arguments.width or list(WIDTHS), schemes)
+    if arguments.gallery:
+        write_gallery(arguments.out, arguments.gallery, pages)
     print("\n".join(sorted(set(found))) or "Nothing wrong.")
     return 1 if found else 0
 
