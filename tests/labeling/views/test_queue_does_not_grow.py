@@ -28,7 +28,8 @@ def n_queries_of_a_pair(client, round, annotator, *, after):
     return len(claiming), len(answering)
 
 
-def test_the_queries_are_as_many_for_a_large_pool_as_for_a_small_one(pool, annotator, client):
+def test_the_queries_are_as_many_for_a_large_pool_as_for_a_small_one(pool, annotator, client, settings):
+    settings.ASSAY_UNDO_SECONDS = 10_000  # what can be taken back is looked up, on a slow machine too
     client.force_login(annotator, backend="django.contrib.auth.backends.ModelBackend")
     first_round = factories.make_round(pool=pool, n_questions=2, overlap=2)
     n_queries_of_a_pair(client, first_round, annotator, after=0)  # what a session asks for once
