@@ -127,6 +127,8 @@ class _Endings:
         last = np.minimum(last, total)
         for step in range(int(np.max(last - first, initial=-1)) + 1):
             open_ = np.flatnonzero(first + step <= last)
+            if len(among) > len(self.counts):
+                open_ = open_[self._may_exceed(among[open_], first[open_] + step, at_least)]
             n = best[open_] + 1
             while len(open_):
                 possible = raising.is_possible(among[open_], first[open_] + step, n)
@@ -134,6 +136,16 @@ class _Endings:
                 best[open_] = n
                 n = n + 1
         return best
+
+    def _may_exceed(self, endings: Ints, times: Ints, at_least: Ints) -> NDArray[np.bool_]:
+        """Say in which endings there may be answers enough for more than ``at_least`` [S], each ``times`` times.
+
+        Of endings of a state that ask for equally many times the one with most answers to place speaks for the others.
+        """
+        state = self.state[endings]
+        ends = np.flatnonzero((np.diff(state, append=-1) != 0) | (np.diff(times, append=-1) != 0))
+        enough = self.raising.left(endings[ends], times[ends], at_least[state[ends]] + 1) >= 0
+        return np.repeat(enough, np.diff(ends, prepend=-1))
 
     def smallest(self) -> Ints:
         """Return how many of the answers given so far are in the set however the others fall [S]."""
@@ -162,24 +174,24 @@ class _Raising:
         for times in range(1, most_times + 1):
             self.reached[:, times] = np.count_nonzero(counts >= times, axis=1)
 
-    def is_possible(self, endings: Ints, times: Ints, n: Ints) -> NDArray[np.bool_]:
-        """Say whether ``n`` answers can be given ``times`` times each, and often enough for the entropy then."""
+    def left(self, endings: Ints, times: Ints, n: Ints) -> Ints:
+        """Return how many answers are left once ``n`` answers have ``times`` votes; below 0 where they cannot."""
         state = self.endings.state[endings]
         reached = np.minimum(self.reached[state, times], n)
         given = self.sums[state, np.minimum(n, self.width)] - self.sums[state, reached]
-        cost = (n - reached) * times - given
-        left = self.endings.n_placed[endings] - cost
+        return np.asarray(self.endings.n_placed[endings] - (n - reached) * times + given)
+
+    def is_possible(self, endings: Ints, times: Ints, n: Ints) -> NDArray[np.bool_]:
+        """Say whether ``n`` answers can be given ``times`` times each, and often enough for the entropy then."""
+        left = self.left(endings, times, n)
         possible = left >= 0
         kept = np.flatnonzero(possible)
-        possible[kept] = self._is_often_enough(
-            endings[kept], state[kept], times[kept], n[kept], reached[kept], left[kept]
-        )
+        possible[kept] = self._is_often_enough(endings[kept], times[kept], n[kept], left[kept])
         return possible
 
-    def _is_often_enough(
-        self, endings: Ints, state: Ints, times: Ints, n: Ints, reached: Ints, left: Ints
-    ) -> NDArray[np.bool_]:
-        n_log_n, rules = self.n_log_n, self.endings.rules
+    def _is_often_enough(self, endings: Ints, times: Ints, n: Ints, left: Ints) -> NDArray[np.bool_]:
+        n_log_n, rules, state = self.n_log_n, self.endings.rules, self.endings.state[endings]
+        reached = np.minimum(self.reached[state, times], n)
         unread, total = self.endings.unread[endings], self.endings.total[endings]
         given = self.spreads[state, np.minimum(n, self.width)] - self.spreads[state, reached]
         raised = (n - reached) * n_log_n[times] - given
