@@ -91,7 +91,7 @@ def test_values_of_counts_are_those_of_the_rules():
     assert values_of(counts, unread, -0.25, RULES).tolist() == [2, NO_SET]
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", range(1))
 def test_no_cluster_spends_more_than_its_budget_and_answers_are_saved(seed):
     careful, bold = finish(race(0.001, seed)), finish(race(0.2, seed))
 
