@@ -55,6 +55,7 @@ class Movement:
 class CostOnBudget:
     """What opening a round leaves of one budget: units ``missing`` for the answers, or what it holds and leaves."""
 
+    budget: Budget
     missing: int
     held: int
     left: int
@@ -81,7 +82,7 @@ def round_cost(*, n_questions: int, overlap: int, held: int, budgets: Iterable[B
     for row in budgets:
         left = row.free - answers
         holds = max(0, min(held, left))
-        found.append(CostOnBudget(missing=max(0, -left), held=holds, left=max(0, left - holds)))
+        found.append(CostOnBudget(budget=row.budget, missing=max(0, -left), held=holds, left=max(0, left - holds)))
     return RoundCost(overlap=overlap, answers=answers, held=held, budgets=tuple(found))
 
 
