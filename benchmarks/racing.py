@@ -84,7 +84,7 @@ def threshold(kind: str, pool: Sequence[QuestionVotes], seed: int) -> tuple[list
 def identity(options: argparse.Namespace) -> dict[str, object]:
     """Pick from pools with all answers and by a race, through the whole pipeline; count what differs."""
     started, wrong, drawn, kinds = time.monotonic(), [], [], Counter[str]()
-    for number in range(options.pools):
+    for number in range(options.start, options.pools):
         rng = np.random.default_rng(number)
         n_clusters, mix = int(rng.choice([3, 4, 8])), list(MIXES)[number % 4]
         pool = list(simulate(int(rng.integers(40, 160)), mix=mix, seed=number, n_clusters=n_clusters))
@@ -115,9 +115,9 @@ def identity(options: argparse.Namespace) -> dict[str, object]:
             wrong.append(number)
             say(f"pool {number}: {mix} {preset} {kind} q_hat {q_hat}: DIFFERENT")
         if (number + 1) % 25 == 0:
-            show(number + 1, options.pools, "identity", started)
+            show(number + 1 - options.start, options.pools - options.start, "identity", started)
     return {
-        "pools": options.pools,
+        "pools": [options.start, options.pools],
         "different": wrong,
         "kinds": dict(kinds),
         "outcomes_drawn": round(float(np.mean(drawn)), 3),
@@ -299,6 +299,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("part", choices=PARTS)
     parser.add_argument("--pools", type=int, default=1000)
+    parser.add_argument("--start", type=int, default=0, help="the pool to go on from, where a run was stopped")
     parser.add_argument("--questions", type=int, default=20_000)
     parser.add_argument("--clusters", type=int, nargs="+", default=[8, 64])
     parser.add_argument("--mix", choices=MIXES, default="mid")
