@@ -2,12 +2,12 @@
 
     DATABASE_URL=sqlite:///race.sqlite3 python -m tests.labeling.race --slots 1000 --overlap 2 --kill-every 10
 
-The database is DATABASE_URL's, empty and migrated here. Sixteen clients are at work at any time, each a process of its
-own; one answers ``--quota`` questions and ends, and the next comes in its place. The last two places are two tabs of
-one person. With ``--kill-every N`` every N-th client is killed (SIGKILL) in the middle of its work and its person never
-comes back, so that what it held must come free when its time runs out. A watcher counts units all the while. Every
-tenth question is answered differently by everybody, so that with overlap 2 adjudications compete for fewer units than
-they want. Run at a reduced size by test_concurrency.py.
+The database is DATABASE_URL's, empty: tables are made here. Sixteen clients are at work at any time, each a process of
+its own; one answers ``--quota`` questions and ends, and the next comes in its place. The last two places are two tabs
+of one person. With ``--kill-every N`` every N-th client is killed (SIGKILL) in the middle of its work and its person
+never comes back, so that what it held must come free when its time runs out. A watcher counts units all the while.
+Every tenth question is answered differently by everybody, so that with overlap 2 adjudications compete for fewer units
+than they want. Run at a reduced size by test_concurrency.py.
 """
 
 import argparse
@@ -33,7 +33,6 @@ import django
 django.setup()  # before anything that imports models
 
 from django.conf import settings  # noqa: E402
-from django.core.management import call_command  # noqa: E402
 from django.db import connection, connections  # noqa: E402
 from django.utils import timezone  # noqa: E402
 
@@ -42,6 +41,7 @@ from labeling.actions.settling import sweep_rounds  # noqa: E402
 from labeling.models import Annotation, BudgetUnit, GoldAnswer, Pool, Role, Slot, User  # noqa: E402
 from labeling.queries.queue import empty_queue  # noqa: E402
 from tests import factories  # noqa: E402
+from tests.labeling.tables import make_tables  # noqa: E402
 
 N_PLACES = 16
 SPARE_UNITS = 3
@@ -191,7 +191,7 @@ class Race:
 
 def main(options: argparse.Namespace) -> dict:
     """Prepare, run and count."""
-    call_command("migrate", verbosity=0)
+    make_tables()
     if options.kill_every:
         settings.ASSAY_SLOT_MINUTES = LEASE_SECONDS_WITH_KILLS / 60
     random.seed(0)

@@ -1,6 +1,6 @@
 """Eight processes spend one budget at once by every way there is. Run by test_concurrency.py; prints what happened.
 
-The database is DATABASE_URL's, empty and migrated here. Managers open rounds that together want far more than was
+The database is DATABASE_URL's, empty: tables are made here. Managers open rounds that together want far more than was
 granted, buy further answers and close rounds; annotators answer, disagree and give up, so that adjudications and
 replacements want units too. Each process checks after each of its steps, in one statement, that no more is taken than
 was granted and that no unit is taken twice.
@@ -21,7 +21,6 @@ import django
 
 django.setup()  # before anything that imports models
 
-from django.core.management import call_command  # noqa: E402
 from django.db import connection, connections  # noqa: E402
 
 from labeling.actions.annotation import claim_slot, mark_unanswerable, submit_annotation  # noqa: E402
@@ -33,6 +32,7 @@ from labeling.models import AuditEvent, Budget, QuestionScore, Role, Round, Sele
 from labeling.queries.pools import budget_row  # noqa: E402
 from tests import factories  # noqa: E402
 from tests.labeling.race import ONE_SNAPSHOT  # noqa: E402
+from tests.labeling.tables import make_tables  # noqa: E402
 
 N_PROCESSES = 8
 N_STEPS = 15
@@ -92,7 +92,7 @@ def one_step(rng: random.Random, user: User, manager: User, budget: Budget, *, i
 
 
 def main() -> None:
-    call_command("migrate", verbosity=0)
+    make_tables()
     manager = factories.make_user(username="manager")
     pool = factories.make_pool(manager=manager)
     for number in range(N_PROCESSES):

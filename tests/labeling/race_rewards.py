@@ -1,7 +1,7 @@
 """Eight processes report the same rewards to one curriculum at once. Run by test_concurrency.py; prints what happened.
 
-The database is DATABASE_URL's, empty and migrated here. Each process posts every event in an order of its own, and asks
-for the questions of every step under the same keys as the others.
+The database is DATABASE_URL's, empty: tables are made here. Each process posts every event in an order of its own, and
+asks for the questions of every step under the same keys as the others.
 """
 
 import json
@@ -17,7 +17,6 @@ import django
 
 django.setup()  # before anything that imports models
 
-from django.core.management import call_command  # noqa: E402
 from django.db import connections  # noqa: E402
 from django.test import Client  # noqa: E402
 
@@ -25,6 +24,7 @@ from labeling.actions.curricula import create_curriculum  # noqa: E402
 from labeling.actions.tokens import create_token  # noqa: E402
 from labeling.models import Curriculum, Proposal, RewardEvent  # noqa: E402
 from tests import factories  # noqa: E402
+from tests.labeling.tables import make_tables  # noqa: E402
 
 N_PROCESSES = 8
 N_EVENTS = 120
@@ -61,7 +61,7 @@ def report(number: int, token: str, address: str, barrier, results) -> None:
 
 
 def main() -> None:
-    call_command("migrate", verbosity=0)
+    make_tables()
     manager = factories.make_user(username="mira")
     pool = factories.make_pool(manager=manager)
     snapshot = factories.make_snapshot(pool=pool, n_rows=N_QUESTIONS)
