@@ -59,7 +59,8 @@ VAR_DIR.mkdir(parents=True, exist_ok=True)
 
 DEBUG = env_flag("ASSAY_DEBUG", default=True)
 SECRET_KEY = secret_key(debug=DEBUG)
-ALLOWED_HOSTS = env_list("ASSAY_ALLOWED_HOSTS") or (["localhost", "127.0.0.1", "[::1]", "testserver"] if DEBUG else [])
+THIS_MACHINE = ["localhost", "127.0.0.1", "[::1]"]
+ALLOWED_HOSTS = env_list("ASSAY_ALLOWED_HOSTS") or [*THIS_MACHINE, *(["testserver"] if DEBUG else [])]
 CSRF_TRUSTED_ORIGINS = env_list("ASSAY_TRUSTED_ORIGINS")
 
 INSTALLED_APPS = [

@@ -17,7 +17,7 @@ from selector.command_line import check_writable
 from selector.config import SelectionConfig
 from selector.conformal import THRESHOLDS
 from selector.diversity import PACKAGED_EMBEDDERS, check_embedder
-from selector.errors import InvalidConfig, MissingEvidence, PoolTooSmall
+from selector.errors import InvalidConfig, MissingEvidence, NoClusters, PoolTooSmall
 from selector.internals import Internals
 from selector.labeled import read_labeled
 from selector.output import line, write_ranking
@@ -345,7 +345,6 @@ def _embeddings(
     if Need.EMBEDDINGS not in strategy.needs or (brings_clusters and not options.embedder):
         return None, ""
     if any(question.text is None for question in pool):
-        wanted = "given, since the votes have neither a cluster nor a text; or use a strategy without clusters (v2)"
-        raise InvalidConfig("--embeddings", None, wanted)
+        raise NoClusters
     embedder = options.embedder or next(iter(PACKAGED_EMBEDDERS))
     return embedded_texts([str(question.text) for question in pool], embedder, state, progress)

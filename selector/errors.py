@@ -17,6 +17,19 @@ class InvalidConfig(SelectorError):
         super().__init__(f"{setting} is {found!r}; it must be {wanted}.")
 
 
+class NoClusters(SelectorError):
+    """A strategy wants clusters, and nothing says which questions are alike."""
+
+    code = "no_clusters"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "The votes have no field 'cluster', and not every row has a 'text' to find clusters by. Add one of them to "
+            "each row, give the questions' embeddings (--embeddings X.npy, a row for each line), or choose a strategy "
+            "without clusters (--strategy v2)."
+        )
+
+
 class CalibrationSetTooSmall(SelectorError):
     """The calibration set has too few questions for the wanted alpha."""
 

@@ -118,7 +118,7 @@ class PickSerializer(Serializer):
     set_size = serializers.IntegerField()
     acquisition_score = serializers.FloatField()
     prediction_set = AnyJSON()
-    tied_with = serializers.IntegerField()
+    tied_with = serializers.IntegerField(allow_null=True)
     tie_break = serializers.CharField()
     taken_by = serializers.CharField()
     inclusion_probability = serializers.FloatField(allow_null=True)

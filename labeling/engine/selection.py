@@ -277,7 +277,7 @@ def _picks(
             set_size=pick.set_size,
             acquisition_score=pick.acquisition_score,
             prediction_set=[{"answer": each.answer, "frequency": each.frequency} for each in pick.prediction_set],
-            tied_with=pick.tied_with or 0,  # a race does not know how many
+            tied_with=pick.tied_with,
             tie_break=pick.tie_break_reason,
             taken_by=pick.taken_by,
             inclusion_probability=pick.inclusion_probability,

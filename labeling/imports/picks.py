@@ -153,7 +153,7 @@ def _pick(row: Row, questions: Mapping[str, Question], report: ImportReport) -> 
         set_size=data["set_size"],
         acquisition_score=data["acquisition_score"],
         prediction_set=data.get("prediction_set", []),
-        tied_with=data.get("tied_with") or 0,
+        tied_with=data.get("tied_with"),
         tie_break=str(data.get("tie_break_reason") or "")[:_MAX_TIE_BREAK],
         taken_by=taken_by if taken_by in ("global_order", "joint", "control") else "cluster",
         inclusion_probability=chance

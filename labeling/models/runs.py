@@ -109,7 +109,9 @@ class Pick(models.Model):
     set_size = models.PositiveIntegerField()
     acquisition_score = models.FloatField()
     prediction_set = models.JSONField(default=list, help_text=_("Answers with their frequencies."))
-    tied_with = models.PositiveIntegerField(default=0)
+    tied_with = models.PositiveIntegerField(
+        null=True, default=0, help_text=_("Other questions of the same score; empty after a race, which cannot know.")
+    )
     tie_break = models.CharField(max_length=40, blank=True, help_text=_("What decided against the next of the tied."))
     taken_by = models.CharField(
         max_length=20,

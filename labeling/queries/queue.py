@@ -92,7 +92,8 @@ def _no_disagreement(rounds: QuerySet[Round]) -> EmptyQueue:
             waiting,
         )
         return EmptyQueue("budget", words % {"n": waiting})
-    if Slot.objects.filter(round__in=rounds, state__in=[Slot.State.OPEN, Slot.State.LEASED]).exists():
+    answers = Slot.objects.filter(round__in=rounds, purpose=Slot.Purpose.LABEL)  # checks may be left over
+    if answers.filter(state__in=[Slot.State.OPEN, Slot.State.LEASED]).exists():
         return EmptyQueue("no_disagreement", _("No disagreement so far; annotators are still answering."))
     return EmptyQueue("all_done", _("All done: nothing is left to decide. Thank you."))
 

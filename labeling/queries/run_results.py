@@ -105,6 +105,8 @@ def _why(pick: Pick, strategy: str, *, is_calibrated: bool, has_clusters: bool) 
 
 
 def _tie_in_words(pick: Pick, *, in_cluster: bool) -> str:
+    if pick.tied_with is None:
+        return _("A race picked it; with how many others it ties is not known.")
     if pick.tied_with == 0 and in_cluster:
         words = _("No other question in cluster %(cluster)s has the same score.")
     elif pick.tied_with == 0:

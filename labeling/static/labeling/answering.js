@@ -191,6 +191,7 @@
     if (anew) leaseEnd = mark ? performance.now() + 1000 * mark.dataset.leaseSeconds : null;
     const seconds = leaseEnd === null ? Infinity : (leaseEnd - performance.now()) / 1000;
     warning.hidden = seconds > 300;
+    if (warning.hidden) return;
     const left = warning.querySelector("[data-lease-left]");
     const minutes = Math.ceil(seconds / 60);
     const more = interpolate(ngettext("%s more minute", "%s more minutes", minutes), [minutes]);

@@ -7,6 +7,7 @@ import pytest
 from labeling.actions.evidence_imports import import_picks
 from labeling.errors import NotAllowed
 from labeling.models import SelectionRun
+from labeling.queries.run_results import picks_of
 from tests import factories
 
 
@@ -112,3 +113,12 @@ def test_in_the_browser_managers_alone_upload_picks(pool, manager, annotator, qu
         import_picks(file=upload(pick("q2", 1)), filename="picks.jsonl", pool=pool, by=annotator)
 
     assert SelectionRun.objects.get(pk=report.details["run"]).created_by == manager
+
+
+def test_with_how_many_a_pick_of_a_race_ties_is_not_known(command, write, pool, questions):
+    outcome = command("import_picks", write(pick("q1", 1, tied_with=None)), "--pool", "Algebra", "--json")
+
+    run = SelectionRun.objects.get(pk=outcome.json["run"])
+    (line,) = picks_of(run)
+    assert line.pick.tied_with is None
+    assert "is not known" in line.why[-1]
