@@ -225,8 +225,7 @@ def served(environ: dict[str, str], workers: int, threads: int) -> Iterator[tupl
 
     port = free_port()
     command = [sys.executable, "-m", "gunicorn", "labeling.wsgi", "--bind", f"127.0.0.1:{port}"]
-    command += ["--workers", str(workers), "--worker-class", "gthread", "--threads", str(threads)]
-    command += ["--log-level", "warning"]
+    command += ["--workers", str(workers), "--threads", str(threads), "--log-level", "warning"]
     server = subprocess.Popen(command, cwd=ROOT, env=environ)
     try:
         for _ in range(300):
