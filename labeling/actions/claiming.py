@@ -1,7 +1,7 @@
 """Taking a question from the queue, keeping it, and giving it back."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -38,12 +38,20 @@ def claim(
     there was no slot for the user.
     """
     if round is not None and pool is None:
-        pk = _claim(round, round.pool, purpose, user, not_in)
-    elif pool is not None and round is None:
-        pk = _claim(None, pool, purpose, user, not_in)
-    else:
+        pool = round.pool
+    elif pool is None or round is not None:
         raise TypeError("Give a round or a pool.")
-    return None if pk is None else loaded_slot(pk)
+    for _race in range(MOST_LOST_RACES):
+        with suppress(_LostRaceError):
+            pk = _claim(round, pool, purpose, user, not_in)
+            return None if pk is None else loaded_slot(pk)
+    raise Conflict(_("Too many people are asking at once. Try again in a moment."), code="queue_busy")
+
+
+class _LostRaceError(Exception):
+    """Somebody else was quicker. It ends the transaction: PostgreSQL keeps a lock on the slot that was not won, and
+    whoever holds one while asking for another may wait for somebody who waits for them.
+    """
 
 
 @transaction.atomic
@@ -59,20 +67,17 @@ def _claim(round: Round | None, pool: Pool, purpose: Slot.Purpose, user: User, n
     if held := _held(user, open_rounds, purpose, now):
         return held
     live = [pk for pk, round in open_rounds.items() if round.status == Round.Status.LIVE]
-    for _race in range(MOST_LOST_RACES):
-        slot = _first_free(live, purpose, user, now)
-        if slot is None:
-            return None
-        if purpose == Slot.Purpose.LABEL:  # a check comes in place of a question, and looks like one
-            slot = due_check(open_rounds[slot.round_id], user, now) or slot
-        won = Slot.objects.open_at(now).filter(pk=slot.pk)
-        if won.update(state=Slot.State.LEASED, holder=user, lease_until=lease_end(now), claimed_at=now):
-            Draft.objects.bulk_create(
-                [Draft(round_id=slot.round_id, author=user, **slot.asked_ids)], ignore_conflicts=True
-            )
-            record_event("slot.claimed", target=slot, by=user, pool=pool, lost_by=slot.holder_id)
-            return slot.pk
-    raise Conflict(_("Too many people are asking at once. Try again in a moment."), code="queue_busy")
+    slot = _first_free(live, purpose, user, now)
+    if slot is None:
+        return None
+    if purpose == Slot.Purpose.LABEL:  # a check comes in place of a question, and looks like one
+        slot = due_check(open_rounds[slot.round_id], user, now) or slot
+    free = Slot.objects.open_at(now).filter(pk=slot.pk)
+    if not free.update(state=Slot.State.LEASED, holder=user, lease_until=lease_end(now), claimed_at=now):
+        raise _LostRaceError
+    Draft.objects.bulk_create([Draft(round_id=slot.round_id, author=user, **slot.asked_ids)], ignore_conflicts=True)
+    record_event("slot.claimed", target=slot, by=user, pool=pool, lost_by=slot.holder_id)
+    return slot.pk
 
 
 def held_by(user: User) -> list[Slot]:
@@ -86,8 +91,9 @@ def _held(user: User, open_rounds: Mapping[int, Round], purpose: Slot.Purpose, n
     for held in held_by(user):
         if held.round_id not in open_rounds or held.is_adjudication != is_adjudication:
             continue
-        if Slot.objects.held_by(user).filter(pk=held.pk).update(lease_until=lease_end(now)):
-            return held.pk
+        if not Slot.objects.held_by(user).filter(pk=held.pk).update(lease_until=lease_end(now)):
+            raise _LostRaceError
+        return held.pk
     return None
 
 
