@@ -238,4 +238,4 @@ ASSAY_MAX_UPLOAD_BYTES = env_int("ASSAY_MAX_UPLOAD_MB", default=2048) * 1024 * 1
 ASSAY_MAX_LINE_BYTES = env_int("ASSAY_MAX_LINE_MB", default=10) * 1024 * 1024
 ASSAY_API_RATE = f"{env_int('ASSAY_API_REQUESTS_A_MINUTE', default=1200)}/min"  # of one token or person, per process
 ASSAY_API_WRONG_TOKENS = "20/min"  # from one address, per process
-FORM_RENDERER = "django.forms.renderers.Jinja2"  # the widgets of the answering page in a tenth of the time
+FORM_RENDERER = "django.forms.renderers.Jinja2"  # faster than Django's own for pages of many widgets
