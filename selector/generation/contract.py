@@ -74,8 +74,40 @@ class SetAside:
     message: str
 
 
+class Feed(Protocol):
+    """Requests in flight that take more while others are answered: a race asks little at a time and often."""
+
+    @property
+    def n_in_flight(self) -> int:
+        """How many submitted requests have neither a completion nor a question set aside taken by ``results``."""
+        ...
+
+    def submit(self, requests: Sequence[Request]) -> None:
+        """Put requests in flight now, and return at once; those of one question and kind stay together.
+
+        A (question, kind, index) may be submitted again once its answer was taken, not before.
+        """
+        ...
+
+    def results(self, timeout: float | None = None) -> list[Completion | SetAside]:
+        """Return what was answered since the last call, in any order; wait for one, at most ``timeout`` seconds.
+
+        Empty at once when nothing is in flight, and when the time is over. A SetAside answers all requests of its
+        question and kind in the same ``submit``, as far as they have no completion.
+        Raises EngineUnavailable when the model cannot be asked any more, after giving all that was answered.
+        """
+        ...
+
+    def close(self) -> None:
+        """Cancel what is in flight; nothing more is given. Safe to repeat."""
+        ...
+
+
 class Engine(Protocol):
-    """A model that answers requests. Implementations: transformers_local, openai_http, scripted."""
+    """A model that answers requests. Implementations: transformers_local, vllm_local, openai_http, ray_data, scripted.
+
+    An engine that can take new requests while others are in flight is a FedEngine.
+    """
 
     def fingerprint(self, settings: SamplingSettings) -> str:
         """Hash what answers depend on: weights revision, tokenizer and template, prompt and probe layout version,
@@ -108,4 +140,12 @@ class Engine(Protocol):
 
     def close(self) -> None:
         """Free the model or the connections."""
+        ...
+
+
+class FedEngine(Engine, Protocol):
+    """An engine that takes new requests while others are in flight. ``complete`` is then one feed, fed once."""
+
+    def feed(self, settings: SamplingSettings, seed: int) -> Feed:
+        """Open a feed, to be closed by the caller; everything submitted to it is sampled by ``settings``."""
         ...
