@@ -92,8 +92,8 @@ class Feed(Protocol):
     def results(self, timeout: float | None = None) -> list[Completion | SetAside]:
         """Return what was answered since the last call, in any order; wait for one, at most ``timeout`` seconds.
 
-        Empty at once when nothing is in flight, and when the time is over. A SetAside answers all requests of its
-        question and kind in the same ``submit``, as far as they have no completion.
+        Empty at once when nothing is in flight, and when the time is over. A SetAside answers everything of its
+        question that is in flight: nothing more comes for it.
         Raises EngineUnavailable when the model cannot be asked any more, after giving all that was answered.
         """
         ...
@@ -149,3 +149,13 @@ class FedEngine(Engine, Protocol):
     def feed(self, settings: SamplingSettings, seed: int) -> Feed:
         """Open a feed, to be closed by the caller; everything submitted to it is sampled by ``settings``."""
         ...
+
+
+def fed_once(feed: Feed, requests: Sequence[Request]) -> Generator[Completion | SetAside, None, None]:
+    """Submit all requests and yield what comes of them: ``complete`` by way of a feed, which is closed at the end."""
+    try:
+        feed.submit(requests)
+        while feed.n_in_flight:
+            yield from feed.results()
+    finally:
+        feed.close()
