@@ -1,61 +1,62 @@
-"""A model behind an HTTP server with OpenAI's API: vLLM by token ids, others by chat.
+"""A model behind servers with OpenAI's API, one or many: vLLM by token ids, others by chat.
 
 A server that takes token ids at /v1/completions and gives them back (vLLM does) is asked exactly as a model in this
 process: prompts and probes are token ids. Any other server is asked by chat, with probes laid out as text; that is
 another layout and another fingerprint. No seed is ever sent: vLLM on a CPU dies of it, elsewhere it promises little.
+Which of several servers is asked what, and when again: selector.generation.fleet.
 """
 
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
-import queue
+import random
 import threading
-from collections import deque
 from collections.abc import Coroutine, Generator, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import groupby, islice
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
 import openai
 from transformers import AutoTokenizer
 
-from selector.errors import EngineUnavailable, InvalidConfig, ModelNotFound, TokenizerNotFound
-from selector.generation.contract import Completion, Prompt, Request, SamplingSettings, SetAside
+from selector.errors import EngineUnavailable, InvalidConfig, ModelNotFound, SelectorError, TokenizerNotFound
+from selector.generation.addresses import server_urls
+from selector.generation.contract import Completion, Feed, Prompt, Request, SamplingSettings, SetAside, fed_once
+from selector.generation.feeds import QueuedFeed
+from selector.generation.fleet import Fleet, Group, RefusedError, Replica, TryError
 from selector.generation.models import TINY_NAME, end_ids, load_generation_config, model_name, resolve_model
 from selector.generation.openai_layouts import ByChat, ByTokenIds, ServerLayout, token_ids
 from selector.generation.prompts import TokenLayout, fingerprint_of
 
 T = TypeVar("T")
 NO_KNOWN_LIMIT = 2**31
+CHECK_SECONDS = 60.0  # for one token, of a server that may be at work for others
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
 class _Served:
-    """What the server says of the model."""
+    """What a server says of the model."""
 
     root: str  # where its files are, as the server sees it
     context: int
     takes_ids: bool
 
-
-@dataclass
-class _Group:
-    """Like requests that are asked together, until none is left."""
-
-    requests: list[Request]
-    n_answers_at_failure: int | None = None  # what the server had answered in all when it last failed on this
-
-
-_Results = queue.SimpleQueue[Completion | SetAside | None]
+    def __str__(self) -> str:
+        return f"{self.root} of {self.context} tokens, asked by {'token ids' if self.takes_ids else 'chat'}"
 
 
 class OpenAIEngine:
-    """Keeps ``concurrency`` completions in flight over kept-alive connections, and retries with growing pauses.
+    """Keeps ``concurrency`` completions in flight at each server over kept-alive connections.
 
+    ``base_url``: one address or several (a sequence, or with commas or spaces), of servers of the same model. One that
+    does not answer at first, or later, is named in a log and tried again while the others work.
     ``tokenizer``: directory or hub name, where the server's own name for the model leads to none.
     ``layout``: "token-ids" or "chat"; found out by asking unless given.
+    ``max_retries``: with growing, random pauses; of a request, and of checks of a server that does not answer.
     Raises InvalidConfig, ModelNotFound, TokenizerNotFound and EngineUnavailable.
     """
 
@@ -63,7 +64,7 @@ class OpenAIEngine:
         self,
         model: str,
         *,
-        base_url: str | None = None,
+        base_url: str | Sequence[str] | None = None,
         api_key_env: str | None = None,
         tokenizer: str | None = None,
         revision: str | None = None,
@@ -73,32 +74,38 @@ class OpenAIEngine:
         max_retries: int = 8,
         timeout_seconds: float = 1800.0,
     ) -> None:
-        if not base_url:
-            raise InvalidConfig("base_url", base_url, "the address of a server, such as http://127.0.0.1:8000/v1")
+        urls = server_urls(base_url or "")
         if layout not in (None, "token-ids", "chat"):
             raise InvalidConfig("layout", layout, "token-ids or chat")
         if concurrency < 1:
             raise InvalidConfig("concurrency", concurrency, "at least 1")
-        self._model, self._url, self._revision, self._concurrency = model, base_url, revision, concurrency
-        api_key = _api_key(api_key_env)
+        self._model, self._revision, self._max_retries = model, revision, max_retries
+        self._api_key = _api_key(api_key_env)
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="openai-http", daemon=True)
         self._thread.start()
-        self._client = openai.AsyncOpenAI(
-            base_url=base_url,
-            api_key=api_key,
+        timeout = openai.Timeout(timeout_seconds, connect=10)
+        key = self._api_key or "none"  # a server of one's own wants none, the client insists on one
+        self._replicas = [
+            Replica(url, openai.AsyncOpenAI(base_url=url, api_key=key, max_retries=0, timeout=timeout)) for url in urls
+        ]
+        self._fleet = Fleet(
+            self._replicas,
+            ask=self._ask,
+            check=self._check,
+            concurrency=concurrency,
             max_retries=max_retries,
-            timeout=openai.Timeout(timeout_seconds, connect=10),
+            rng=random.Random(),  # noqa: S311 - pauses
         )
-        self._n_answers = 0  # of all requests so far: tells a server that fails from a request that fails
         try:
-            served = self._run(self._connect(layout))
-            _, instruction = resolve_model(TINY_NAME if model == TINY_NAME else served.root, instruction)
+            self._served = self._run(self._connect(layout))
+            _, instruction = resolve_model(TINY_NAME if model == TINY_NAME else self._served.root, instruction)
             self._layout: ServerLayout = (
-                self._by_token_ids(tokenizer, served, instruction)
-                if served.takes_ids
-                else ByChat(self._client, model, instruction=instruction)
+                self._by_token_ids(tokenizer, self._served, instruction)
+                if self._served.takes_ids
+                else ByChat(model, instruction=instruction)
             )
+            self._loop.call_soon_threadsafe(self._fleet.start)
         except BaseException:
             self.close()
             raise
@@ -107,45 +114,138 @@ class OpenAIEngine:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result()
 
     async def _connect(self, layout: str | None) -> _Served:
+        """Look at all servers at once; one that answers is enough, and those that answer must serve the same."""
+        looks = await asyncio.gather(*(self._first_look(replica, layout, 1, 10.0) for replica in self._replicas))
+        if not any(looks):  # a server that loads its model says so with a status: wait for that
+            looks = await asyncio.gather(
+                *(self._first_look(replica, layout, self._max_retries, CHECK_SECONDS) for replica in self._replicas)
+            )
+        found = [(replica, served) for replica, served in zip(self._replicas, looks, strict=True) if served]
+        if not found:
+            raise self._none_answers()
+        for replica in self._replicas:
+            if not replica.is_up:
+                _log.warning("%s does not answer (%s). It is tried again.", replica.url, replica.failure)
+        (first, served), *others = found
+        for replica, other in others:
+            if error := self._mismatch(replica.url, other, first.url, served):
+                raise error
+        return served
+
+    async def _first_look(
+        self, replica: Replica, layout: str | None, max_retries: int, seconds: float
+    ) -> _Served | None:
+        if replica.failure and replica.failure.is_lost:
+            return None
+        client = replica.client.with_options(max_retries=max_retries, timeout=seconds)
         try:
-            try:
-                page = await self._client.with_options(max_retries=1, timeout=10).models.list()
-            except (openai.InternalServerError, openai.RateLimitError):
-                page = await self._client.models.list()
+            served = await self._model_at(replica, client)
+            takes_ids = await self._takes_ids(replica, client) if layout is None else layout == "token-ids"
+        except TryError as failure:
+            if failure.is_final:
+                raise failure.error from failure
+            replica.is_up, replica.failure = False, failure
+            return None
+        replica.is_up, replica.failure = True, None
+        return replace(served, takes_ids=takes_ids)
+
+    def _none_answers(self) -> SelectorError:
+        failures = [(replica.url, replica.failure) for replica in self._replicas if replica.failure]
+        if len(failures) == 1:
+            return failures[0][1].error
+        each = "; ".join(f"{url}: {failure}" for url, failure in failures)
+        return EngineUnavailable(where=", ".join(url for url, _ in failures), reason=each)
+
+    def _mismatch(self, url: str, served: _Served, first_url: str, first: _Served) -> InvalidConfig | None:
+        if replace(served, root=model_name(served.root)) == replace(first, root=model_name(first.root)):
+            return None
+        return InvalidConfig("base_url", f"{url} with {served}", f"servers of one model; {first_url} has {first}")
+
+    async def _model_at(self, replica: Replica, client: openai.AsyncOpenAI) -> _Served:
+        try:
+            page = await client.models.list()
         except openai.NotFoundError as error:
-            raise EngineUnavailable(
-                where=self._url, reason="it knows no /models below this address (it usually ends in /v1)"
-            ) from error
+            reason = "it knows no /models below this address (it usually ends in /v1)"
+            raise TryError(EngineUnavailable(where=replica.url, reason=reason), reason, is_final=True) from error
         except openai.APIError as error:
-            raise self._translated(error) from error
+            raise self._failure(replica, error) from error
         entries = {entry.id: entry for entry in page.data}
         if self._model not in entries:
-            raise ModelNotFound(model=self._model, where=self._url, available=", ".join(sorted(entries)))
+            missing = ModelNotFound(model=self._model, where=replica.url, available=", ".join(sorted(entries)))
+            raise TryError(missing, f"it has no model {self._model}", is_final=True)
         extra = entries[self._model].model_extra or {}
-        takes_ids = await self._takes_ids() if layout is None else layout == "token-ids"
-        return _Served(extra.get("root") or self._model, extra.get("max_model_len") or NO_KNOWN_LIMIT, takes_ids)
+        return _Served(extra.get("root") or self._model, extra.get("max_model_len") or NO_KNOWN_LIMIT, takes_ids=False)
 
-    async def _takes_ids(self) -> bool:
+    async def _takes_ids(self, replica: Replica, client: openai.AsyncOpenAI) -> bool:
         """Ask for one token after two token ids, and see whether ids are understood and given back."""
         try:
-            answer = await self._client.completions.create(
+            answer = await client.completions.create(
                 model=self._model, prompt=[1, 1], max_tokens=1, temperature=0, extra_body={"return_token_ids": True}
             )
         except (openai.BadRequestError, openai.NotFoundError, openai.UnprocessableEntityError):
             return False
-        except openai.APIStatusError as error:
-            if error.status_code in (405, 501):
-                return False
-            raise self._translated(error) from error
         except openai.APIError as error:
-            raise self._translated(error) from error
+            if isinstance(error, openai.APIStatusError) and error.status_code in (405, 501):
+                return False
+            raise self._failure(replica, error) from error
         if not token_ids(answer.choices[0]):
-            raise EngineUnavailable(
-                where=self._url,
-                reason="it takes token ids but gives none back, so that trajectories cannot be cut exactly "
-                "(vLLM does, by return_token_ids); use the layout 'chat' with this server",
+            reason = (
+                "it takes token ids but gives none back, so that trajectories cannot be cut exactly (vLLM does, by "
+                "return_token_ids); use the layout 'chat' with this server"
             )
+            raise TryError(EngineUnavailable(where=replica.url, reason=reason), reason, is_final=True)
         return True
+
+    async def _check(self, replica: Replica) -> None:
+        """See whether a server that failed answers again, with the same model as the others."""
+        client = replica.client.with_options(timeout=CHECK_SECONDS)
+        served = await self._model_at(replica, client)
+        if self._served.takes_ids:
+            served = replace(served, takes_ids=await self._takes_ids(replica, client))
+        else:
+            try:
+                await client.chat.completions.create(
+                    model=self._model, messages=[{"role": "user", "content": "1"}], max_tokens=1
+                )
+            except openai.APIError as error:
+                raise self._failure(replica, error) from error
+        if mismatch := self._mismatch(replica.url, served, "the fleet", self._served):
+            raise TryError(mismatch, f"it has {served} now", is_final=True)
+
+    async def _ask(self, replica: Replica, requests: Sequence[Request], settings: SamplingSettings) -> list[Completion]:
+        try:
+            return await self._layout.ask(replica.client, requests, settings)
+        except (openai.BadRequestError, openai.UnprocessableEntityError) as error:
+            raise RefusedError(self._reason(error)) from error
+        except openai.APIError as error:
+            raise self._failure(replica, error) from error
+        except EngineUnavailable as error:
+            raise TryError(error, error.reason) from error
+
+    def _failure(self, replica: Replica, error: openai.APIError) -> TryError:
+        if isinstance(error, openai.NotFoundError):
+            missing = ModelNotFound(model=self._model, where=replica.url)
+            return TryError(missing, f"it has no model {self._model}", is_final=True)
+        is_denied = isinstance(error, openai.AuthenticationError | openai.PermissionDeniedError)
+        reason = "it refuses the API key (give api_key_env)" if is_denied else self._reason(error)
+        return TryError(
+            EngineUnavailable(where=replica.url, reason=reason),
+            reason,
+            is_lost=isinstance(error, openai.APIConnectionError),
+            is_busy=isinstance(error, openai.RateLimitError),
+            is_final=is_denied,
+            retry_after=_retry_after(error),
+        )
+
+    def _reason(self, error: openai.APIError) -> str:
+        """Say what went wrong, without the key, which a server might repeat."""
+        if isinstance(error, openai.APITimeoutError):
+            return "it took too long"
+        if isinstance(error, openai.APIConnectionError):
+            return f"no connection ({error.__cause__ or error})"
+        status = f"status {error.status_code}, " if isinstance(error, openai.APIStatusError) else ""
+        message = error.message.replace(self._api_key, "***") if self._api_key else error.message
+        return status + message[:300]
 
     def _by_token_ids(self, tokenizer: str | None, served: _Served, instruction: str) -> ByTokenIds:
         source = tokenizer or (resolve_model(TINY_NAME)[0] if self._model == TINY_NAME else served.root)
@@ -156,7 +256,7 @@ class OpenAIEngine:
             raise TokenizerNotFound(tokenizer=source, model=self._model) from error
         config = load_generation_config(source, revision)
         layout = TokenLayout(loaded, instruction, extra_eos_ids=end_ids(config))
-        return ByTokenIds(self._client, self._model, layout=layout, context=served.context, generation_config=config)
+        return ByTokenIds(self._model, layout=layout, context=served.context, generation_config=config)
 
     def describe(self, settings: SamplingSettings) -> Mapping[str, object]:
         return {
@@ -180,78 +280,33 @@ class OpenAIEngine:
         """Name the prompts too long for the model; by chat none is known before the server refuses it."""
         return self._layout.too_long(prompts, settings)
 
+    def feed(self, settings: SamplingSettings, seed: int) -> Feed:
+        def start(feed: QueuedFeed, requests: Sequence[Request]) -> None:
+            groups = [Group(some, settings, feed) for some in self._groups(requests)]
+            self._loop.call_soon_threadsafe(self._fleet.submit, groups)
+
+        async def withdraw(feed: QueuedFeed) -> None:
+            self._fleet.withdraw(feed)
+
+        def stop(feed: QueuedFeed) -> None:
+            if self._thread.is_alive():
+                self._run(withdraw(feed))
+
+        return QueuedFeed(start, stop)
+
     def complete(
         self, requests: Sequence[Request], settings: SamplingSettings, seed: int
     ) -> Generator[Completion | SetAside, None, None]:
-        results: _Results = queue.SimpleQueue()
-        groups = deque(self._groups(requests))
-        work = asyncio.run_coroutine_threadsafe(self._work(groups, settings, results), self._loop)
-        try:
-            while (result := results.get()) is not None:
-                yield result
-            work.result()
-        finally:
-            work.cancel()
+        yield from fed_once(self.feed(settings, seed), requests)
 
-    def _groups(self, requests: Sequence[Request]) -> Iterator[_Group]:
+    def _groups(self, requests: Sequence[Request]) -> Iterator[list[Request]]:
         """Put requests of one question and kind together, as many as the layout asks at once."""
-        for (_, kind), alike in groupby(requests, key=lambda request: (request.prompt.uid, request.kind)):
-            size = self._layout.completions_per_request.get(kind, 1)
-            while some := list(islice(alike, size)):
-                yield _Group(some)
-
-    async def _work(self, groups: deque[_Group], settings: SamplingSettings, results: _Results) -> None:
-        """Answer all groups, about ``concurrency`` completions at a time; None follows the last result."""
-
-        async def worker() -> None:
-            while groups:
-                group = groups.popleft()
-                await self._answer(group, settings, results)
-                if group.requests:
-                    groups.append(group)
-
-        largest = max((len(group.requests) for group in groups), default=1)
-        workers = [asyncio.create_task(worker()) for _ in range(-(-self._concurrency // largest))]
-        try:
-            await asyncio.gather(*workers)
-        finally:
-            for task in workers:
-                task.cancel()
-            await asyncio.gather(*workers, return_exceptions=True)
-            results.put(None)
-
-    async def _answer(self, group: _Group, settings: SamplingSettings, results: _Results) -> None:
-        """Ask once (with the client's retries) and take from the group what needs no more asking.
-
-        What the server refuses is set aside, and so is that on which it failed twice while it answered others.
-        """
-        uid = group.requests[0].prompt.uid
-        try:
-            completions = await self._layout.ask(group.requests, settings)
-        except (openai.BadRequestError, openai.UnprocessableEntityError) as error:
-            results.put(SetAside(uid, "refused", f"The server refuses it: {_reason(error)}"))
-            group.requests.clear()
-        except openai.InternalServerError as error:
-            if group.n_answers_at_failure == self._n_answers:
-                raise self._translated(error) from error
-            if group.n_answers_at_failure is not None:
-                results.put(SetAside(uid, "server_error", f"The server keeps failing on it: {_reason(error)}"))
-                group.requests.clear()
-            group.n_answers_at_failure = self._n_answers
-        except openai.APIError as error:
-            raise self._translated(error) from error
-        else:
-            self._n_answers += 1
-            for completion in completions:
-                results.put(completion)
-            del group.requests[: len(completions)]  # a server may give fewer than asked for
-
-    def _translated(self, error: openai.APIError) -> EngineUnavailable | ModelNotFound:
-        if isinstance(error, openai.NotFoundError):
-            return ModelNotFound(model=self._model, where=self._url)
-        if isinstance(error, openai.AuthenticationError | openai.PermissionDeniedError):
-            return EngineUnavailable(where=self._url, reason="it refuses the API key (give api_key_env)")
-        return EngineUnavailable(where=self._url, reason=_reason(error))
+        alike: dict[tuple[str, str], list[Request]] = {}
+        for request in requests:
+            alike.setdefault((request.prompt.uid, request.kind), []).append(request)
+        for together in alike.values():
+            size = self._layout.completions_per_request.get(together[0].kind, 1)
+            yield from (together[start : start + size] for start in range(0, len(together), size))
 
     def close(self) -> None:
         """End what is in flight and the connections."""
@@ -262,27 +317,28 @@ class OpenAIEngine:
             self._loop.close()
 
     async def _shut_down(self) -> None:
-        others = asyncio.all_tasks() - {asyncio.current_task()}
-        for task in others:
-            task.cancel()
-        await asyncio.gather(*others, return_exceptions=True)
-        await self._client.close()
+        await self._fleet.close()
+        for replica in self._replicas:
+            await replica.client.close()
         await asyncio.sleep(0)  # transports close one turn later
 
 
-def _api_key(variable: str | None) -> str:
+def _api_key(variable: str | None) -> str | None:
     if variable is None:
-        return "none"  # a server of one's own wants none, the client insists on one
+        return None
     if not os.environ.get(variable):
         raise InvalidConfig("api_key_env", variable, "the name of an environment variable that holds the key")
     return os.environ[variable]
 
 
-def _reason(error: openai.APIError) -> str:
-    if isinstance(error, openai.APITimeoutError):
-        return "it took too long"
-    if isinstance(error, openai.APIConnectionError):
-        return f"no connection ({error.__cause__ or error})"
-    if isinstance(error, openai.APIStatusError):
-        return f"status {error.status_code}, {error.message[:300]}"
-    return error.message[:300]
+def _retry_after(error: openai.APIError) -> float | None:
+    """Return the seconds a server asks to wait, where it names a number."""
+    if not isinstance(error, openai.APIStatusError):
+        return None
+    headers = error.response.headers
+    for name, scale in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
+        try:
+            return max(0.0, float(headers[name])) * scale
+        except (KeyError, ValueError):
+            continue
+    return None

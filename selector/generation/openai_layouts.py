@@ -24,7 +24,9 @@ class ServerLayout(Protocol):
 
     completions_per_request: Mapping[CompletionKind, int]  # of one question and kind, asked for at once; 1 if not named
 
-    async def ask(self, group: Sequence[Request], settings: SamplingSettings) -> list[Completion]:
+    async def ask(
+        self, client: openai.AsyncOpenAI, group: Sequence[Request], settings: SamplingSettings
+    ) -> list[Completion]:
         """Return completions for the first requests of a group of like ones: at least one, at most all.
 
         Raises what the client raises, and EngineUnavailable.
@@ -44,17 +46,9 @@ class ByTokenIds:
 
     completions_per_request: Mapping[CompletionKind, int] = {CompletionKind.OUTCOME: 8, CompletionKind.PROBE: 32}
 
-    def __init__(
-        self,
-        client: openai.AsyncOpenAI,
-        model: str,
-        *,
-        layout: TokenLayout,
-        context: int,
-        generation_config: GenerationConfig,
-    ) -> None:
-        self._client, self._model, self._layout = client, model, layout
-        self._context, self._generation_config = context, generation_config
+    def __init__(self, model: str, *, layout: TokenLayout, context: int, generation_config: GenerationConfig) -> None:
+        self._model, self._layout, self._context = model, layout, context
+        self._generation_config = generation_config
 
     @cached_property
     def description(self) -> Mapping[str, object]:
@@ -66,14 +60,16 @@ class ByTokenIds:
     def recommended_sampling(self) -> Mapping[str, float]:
         return recommended_sampling(self._generation_config)
 
-    async def ask(self, group: Sequence[Request], settings: SamplingSettings) -> list[Completion]:
+    async def ask(
+        self, client: openai.AsyncOpenAI, group: Sequence[Request], settings: SamplingSettings
+    ) -> list[Completion]:
         first = group[0]
         is_probe = first.kind is CompletionKind.PROBE
         prompt_ids = self._layout.prompt_ids(first.prompt)
         rows = [prompt_ids]
         if is_probe:
             rows = [self._layout.probe_ids(prompt_ids, request.trajectory_ids, request.index) for request in group]
-        answer = await self._client.completions.create(
+        answer = await client.completions.create(
             model=self._model,
             prompt=rows,
             n=1 if is_probe else len(group),
@@ -83,14 +79,16 @@ class ByTokenIds:
         )
         choices = sorted(answer.choices, key=lambda choice: choice.index)
         if [choice.index for choice in choices] != list(range(len(choices))):
-            raise EngineUnavailable(where=str(self._client.base_url), reason="it numbers its answers in its own way")
+            raise EngineUnavailable(where=str(client.base_url), reason="it numbers its answers in its own way")
         lengths = [len(row) for row in rows] if is_probe else [len(prompt_ids)] * len(group)
-        return [self._completion(*made) for made in zip(group, choices, lengths, strict=False)]
+        return [self._completion(client, *made) for made in zip(group, choices, lengths, strict=False)]
 
-    def _completion(self, request: Request, choice: Any, n_prompt_tokens: int) -> Completion:
+    def _completion(
+        self, client: openai.AsyncOpenAI, request: Request, choice: Any, n_prompt_tokens: int
+    ) -> Completion:
         ids = token_ids(choice)
         if ids is None:
-            raise EngineUnavailable(where=str(self._client.base_url), reason="it stopped giving token ids back")
+            raise EngineUnavailable(where=str(client.base_url), reason="it stopped giving token ids back")
         return Completion(
             uid=request.prompt.uid,
             kind=request.kind,
@@ -98,7 +96,7 @@ class ByTokenIds:
             text=choice.text,
             n_tokens=len(ids),
             n_prompt_tokens=n_prompt_tokens,
-            finish_reason=_finish_reason(choice, self._client),
+            finish_reason=_finish_reason(choice, client),
             token_ids=self._layout.without_end(ids) if request.kind is CompletionKind.TRAJECTORY else (),
         )
 
@@ -108,8 +106,8 @@ class ByChat:
 
     completions_per_request: Mapping[CompletionKind, int] = {}  # servers differ in what they do with more, and count
 
-    def __init__(self, client: openai.AsyncOpenAI, model: str, *, instruction: str) -> None:
-        self._client, self._model, self._instruction = client, model, instruction
+    def __init__(self, model: str, *, instruction: str) -> None:
+        self._model, self._instruction = model, instruction
 
     @property
     def description(self) -> Mapping[str, object]:
@@ -121,12 +119,14 @@ class ByChat:
     def recommended_sampling(self) -> Mapping[str, float]:
         return {}
 
-    async def ask(self, group: Sequence[Request], settings: SamplingSettings) -> list[Completion]:
+    async def ask(
+        self, client: openai.AsyncOpenAI, group: Sequence[Request], settings: SamplingSettings
+    ) -> list[Completion]:
         request = group[0]
         messages = chat_messages(request.prompt, self._instruction)
         if request.kind is CompletionKind.PROBE:
             messages = extraction_messages(request.prompt, self._instruction, request.trajectory_text, request.index)
-        answer = await self._client.chat.completions.create(
+        answer = await client.chat.completions.create(
             model=self._model,
             messages=cast(list[ChatCompletionMessageParam], messages),
             **_sampling(request, settings),
@@ -139,7 +139,7 @@ class ByChat:
             text=choice.message.content or "",
             n_tokens=usage.completion_tokens if usage else 0,
             n_prompt_tokens=usage.prompt_tokens if usage else 0,
-            finish_reason=_finish_reason(choice, self._client),
+            finish_reason=_finish_reason(choice, client),
         )
         return [completion]
 

@@ -1,0 +1,96 @@
+"""One of several servers of a model: what it has to do, how it does, and what can go wrong with it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter, deque
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from selector.errors import SelectorError
+from selector.generation.contract import Completion, Request, SamplingSettings, SetAside
+
+FIRST_WINDOW = 32  # completions at once, of a replica that has answered nothing yet
+
+
+class RefusedError(Exception):
+    """A server will never answer these requests; the text says why."""
+
+
+class TryError(Exception):
+    """A server did not answer this time."""
+
+    def __init__(
+        self,
+        error: SelectorError,
+        reason: str,
+        *,
+        is_lost: bool = False,
+        is_busy: bool = False,
+        is_final: bool = False,
+        retry_after: float | None = None,
+    ) -> None:
+        """``is_lost``: no connection, so what is in flight will not come. ``is_busy``: it asks for patience.
+        ``is_final``: it answers, but not to us; asking again soon is no use. ``retry_after``: seconds it asks for."""
+        super().__init__(reason)
+        self.error, self.reason, self.retry_after = error, reason, retry_after
+        self.is_lost, self.is_busy, self.is_final = is_lost, is_busy, is_final
+
+
+class Sink(Protocol):
+    """Where answers go."""
+
+    def put(self, result: Completion | SetAside, n_requests: int) -> None: ...
+
+    def fail(self, error: BaseException) -> None: ...
+
+
+@dataclass(eq=False)
+class Group:
+    """Like requests of one question that are asked together, until none is left."""
+
+    requests: list[Request]
+    settings: SamplingSettings
+    sink: Sink
+    n_failures: int = 0
+    n_answers_at_failure: int | None = None  # what all replicas had answered when this last failed once too often
+    is_pausing: bool = False
+
+    def __post_init__(self) -> None:
+        self.uid = self.requests[0].prompt.uid
+
+
+@dataclass(eq=False)
+class Replica:
+    """One server, what it has to do, and how it does."""
+
+    url: str
+    client: Any
+    window: int = FIRST_WINDOW
+    is_up: bool = True
+    suspected_at: float | None = None  # its last try failed; until it answers, one thing at a time is sent
+    failure: TryError | None = None
+    n_failed_checks: int = 0
+    n_answers: int = 0
+    seconds: float | None = None  # that an answer takes, smoothed
+    waiting: dict[str, deque[Group]] = field(default_factory=dict)
+    sent: dict[Group, asyncio.Task[None]] = field(default_factory=dict)
+    n_sent_of: Counter[str] = field(default_factory=Counter)
+
+    def has_room(self, n_more: int = 1) -> bool:
+        if not self.is_up or self.suspected_at is not None:
+            return self.is_up and not self.sent
+        return not self.sent or sum(len(group.requests) for group in self.sent) + n_more <= self.window
+
+    def groups(self) -> list[Group]:
+        return [*self.sent, *(group for groups in self.waiting.values() for group in groups)]
+
+    def last_movable(self) -> str | None:
+        """Return the question that would be asked last, of those of which nothing was sent."""
+        return next((uid for uid in reversed(self.waiting) if not self.n_sent_of[uid]), None)
+
+    def finished(self, group: Group) -> None:
+        del self.sent[group]
+        self.n_sent_of[group.uid] -= 1
+        if not self.n_sent_of[group.uid]:
+            del self.n_sent_of[group.uid]
