@@ -230,7 +230,9 @@ def _add_model_options(parser: argparse.ArgumentParser, *, n_answers: int | None
     model.add_argument("--engine", choices=ENGINES, default=None, help="default: transformers")
     model.add_argument("--model", metavar="M", help="directory or name of the model, or its name on the server")
     model.add_argument("--revision", metavar="R", help="revision of the model")
-    model.add_argument("--base-url", metavar="U", help="address of the model server, up to /v1")
+    model.add_argument(
+        "--base-url", action="append", metavar="U", help="address of the model server, up to /v1; again for each server"
+    )
     model.add_argument("--api-key-env", metavar="VAR", help="environment variable that holds the server's key")
     model.add_argument("--temperature", type=float, metavar="T", help="default: the model's own advice, else 0.6")
     model.add_argument("--top-p", type=float, metavar="P", help="default: the model's own advice, else 1")
