@@ -128,7 +128,7 @@ class Fleet:
     def _steal(self, thief: Replica) -> bool:
         others = [(len(other.waiting), other) for other in self.replicas if other is not thief]
         for _, other in sorted(others, key=lambda pair: -pair[0]):
-            if (uid := other.last_movable()) is not None:
+            if (uid := other.last_movable(thief)) is not None:
                 thief.waiting[uid] = other.waiting.pop(uid)
                 self._settle(uid, thief)
                 return True
@@ -169,7 +169,7 @@ class Fleet:
     def _answered(self, replica: Replica, seconds: float, n_completions: int) -> None:
         """Trust a replica with more, or with fewer where it is slow beside the others."""
         replica.n_answers += 1
-        replica.suspected_at = None
+        replica.n_losses, replica.suspected_at = 0, None
         replica.seconds = seconds if replica.seconds is None else 0.8 * replica.seconds + 0.2 * seconds
         known = [other.seconds for other in self.replicas if other.is_up and other.seconds is not None]
         if replica.seconds <= SLOW * min(known, default=replica.seconds):
@@ -180,8 +180,7 @@ class Fleet:
     def _goes_on(self, replica: Replica, group: Group, failure: TryError, n_before: int, started: float) -> bool:
         """Take note of a failure, and say whether the same replica is to be asked again.
 
-        It is given up when it answered nothing since a try that began after it was suspected already. A group that
-        fails while others are answered goes to the back of another queue once, and then its question is set aside.
+        It is given up when it answered nothing since a try that began after it was suspected already.
         """
         if not failure.is_lost and not failure.is_busy:
             group.n_failures += 1
@@ -196,28 +195,33 @@ class Fleet:
             return False
         if group.n_failures <= self._max_retries and replica.is_up:
             return True
-        if group.n_failures > self._max_retries:
-            n_answers = sum(other.n_answers for other in self.replicas)
-            if group.n_answers_at_failure == n_answers:
-                self._fail([group.sink], failure)
-                return False
-            if group.n_answers_at_failure is not None:
-                self._set_aside(group, "server_error", f"The server keeps failing on it: {failure.reason}")
-                return False
-            group.n_failures, group.n_answers_at_failure = 0, n_answers
-            self._move_away(group.uid, replica)
+        if group.n_failures > self._max_retries and not self._has_another_chance(group, replica, failure):
+            return False
         replica.finished(group)
         self._queue(group)
         self._dispatch()
         return False
 
-    def _move_away(self, uid: str, replica: Replica) -> None:
-        """Give a question another home than this one, if there is another."""
-        others = [other for other in self.replicas if other is not replica and other.is_up]
-        if others:
-            self._settle(uid, max(others, key=lambda other: _weight(other.url, uid)))
-            for group in replica.waiting.pop(uid, ()):
-                self._queue(group)
+    def _has_another_chance(self, group: Group, replica: Replica, failure: TryError) -> bool:
+        """Say whether a group that failed too often is to be asked again: at every other replica that answers, and
+        where there is none once more, after the others. Then its question is set aside, if others were answered."""
+        is_first, n_answers = group.n_answers_at_failure is None, sum(other.n_answers for other in self.replicas)
+        group.failed_at.add(replica)
+        untried = [other for other in self.replicas if other.is_up and other not in group.failed_at]
+        if is_first:
+            group.n_answers_at_failure = n_answers
+        elif not untried and group.n_answers_at_failure == n_answers:
+            self._fail([group.sink], failure)
+            return False
+        elif not untried:
+            self._set_aside(group, "server_error", f"The server keeps failing on it: {failure.reason}")
+            return False
+        group.n_failures = 0
+        if untried:
+            self._settle(group.uid, max(untried, key=lambda other: _weight(other.url, group.uid)))
+            for waiting in replica.waiting.pop(group.uid, ()):
+                self._queue(waiting)
+        return True
 
     def _set_aside(self, group: Group, code: str, message: str) -> None:
         group.sink.put(SetAside(group.uid, code, message), self.withdraw(group.sink, group.uid))
@@ -229,6 +233,7 @@ class Fleet:
         What it was asked and may still answer is waited for, unless there is no connection to it any more.
         """
         replica.is_up, replica.suspected_at, replica.failure, replica.n_failed_checks = False, None, failure, 0
+        replica.n_losses += 1
         if len(self.replicas) > 1:
             _log.warning("%s does not answer (%s): its questions go to other servers.", replica.url, failure.reason)
         lost = [group for group in replica.sent if failure.is_lost or group.is_pausing]
@@ -246,6 +251,8 @@ class Fleet:
         self._watches[replica] = self._task(self._check_until_up(replica))
 
     async def _check_until_up(self, replica: Replica) -> None:
+        if replica.n_losses > 1:  # it passed its last check, and then answered nothing
+            await asyncio.sleep(pause_seconds(replica.n_losses, None, self._rng))
         while not replica.is_up:
             try:
                 await self._check(replica)

@@ -53,7 +53,8 @@ class Group:
     settings: SamplingSettings
     sink: Sink
     n_failures: int = 0
-    n_answers_at_failure: int | None = None  # what all replicas had answered when this last failed once too often
+    n_answers_at_failure: int | None = None  # what all replicas had answered when this first failed once too often
+    failed_at: set[Replica] = field(default_factory=set)  # where it failed once too often
     is_pausing: bool = False
 
     def __post_init__(self) -> None:
@@ -71,6 +72,7 @@ class Replica:
     suspected_at: float | None = None  # its last try failed; until it answers, one thing at a time is sent
     failure: TryError | None = None
     n_failed_checks: int = 0
+    n_losses: int = 0  # since its last answer
     n_answers: int = 0
     seconds: float | None = None  # that an answer takes, smoothed
     waiting: dict[str, deque[Group]] = field(default_factory=dict)
@@ -85,9 +87,12 @@ class Replica:
     def groups(self) -> list[Group]:
         return [*self.sent, *(group for groups in self.waiting.values() for group in groups)]
 
-    def last_movable(self) -> str | None:
-        """Return the question that would be asked last, of those of which nothing was sent."""
-        return next((uid for uid in reversed(self.waiting) if not self.n_sent_of[uid]), None)
+    def last_movable(self, to: Replica) -> str | None:
+        """Return the question that would be asked last, of those of which nothing was sent and the other can do."""
+        for uid, groups in reversed(self.waiting.items()):
+            if uid not in self.n_sent_of and not any(to in group.failed_at for group in groups):
+                return uid
+        return None
 
     def finished(self, group: Group) -> None:
         del self.sent[group]

@@ -1,15 +1,22 @@
-"""A small server with OpenAI's API, for what a real one does not do when asked: fail, refuse, or know only chat."""
+"""A small server with OpenAI's API, for what a real one does not do when asked: fail, refuse, or know only chat.
+
+As a process of its own, to be killed: python -m tests.selector.generation.fake_server PORT LOG, where LOG gets one line
+of JSON for every request it was sent.
+"""
 
 from __future__ import annotations
 
 import json
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 
 MODEL = "assay-tiny"
 Answer = tuple[int, dict[str, object]]  # status and body
+DROPPED: Answer = (0, {})  # the connection is closed without an answer
 
 
 def completion_body(body: dict, *, with_ids: bool = True) -> dict[str, object]:
@@ -38,15 +45,19 @@ def chat_body(content: str) -> dict[str, object]:
     }
 
 
-@contextmanager
-def fake_server(answer: Callable[[str, dict], Answer]) -> Iterator[str]:
-    """Serve ``answer(path, body)`` on loopback and yield the base URL; GET /v1/models knows one model."""
+class Server(ThreadingHTTPServer):
+    daemon_threads = True
+    request_queue_size = 128
+
+
+def listening(answer: Callable[[str, dict], Answer], *, port: int = 0, context: int = 256) -> Server:
+    """Listen on loopback with ``answer(path, body)``; GET /v1/models knows one model."""
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
 
         def do_GET(self):
-            known = {"id": MODEL, "object": "model", "created": 0, "owned_by": "test", "max_model_len": 256}
+            known = {"id": MODEL, "object": "model", "created": 0, "owned_by": "test", "max_model_len": context}
             is_list = self.path == "/v1/models"
             self._send(*((200, {"object": "list", "data": [known]}) if is_list else (404, {"error": "no such path"})))
 
@@ -55,11 +66,14 @@ def fake_server(answer: Callable[[str, dict], Answer]) -> Iterator[str]:
             self._send(*answer(self.path, body))
 
         def _send(self, status, body):
+            if status == 0:
+                self.close_connection = True
+                return
             content = json.dumps(body).encode()
             self.send_response(status)
             self.send_header("Content-Type", "application/json")
             self.send_header("Content-Length", str(len(content)))
-            if status >= 500:
+            if status >= 500 or status == 429:
                 self.send_header("retry-after-ms", "5")
             self.end_headers()
             self.wfile.write(content)
@@ -67,8 +81,13 @@ def fake_server(answer: Callable[[str, dict], Answer]) -> Iterator[str]:
         def log_message(self, *args):
             pass
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
+    return Server(("127.0.0.1", port), Handler)
+
+
+@contextmanager
+def fake_server(answer: Callable[[str, dict], Answer], *, context: int = 256) -> Iterator[str]:
+    """Serve from a thread and yield the base URL."""
+    server = listening(answer, context=context)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
     thread.start()
     try:
@@ -77,3 +96,18 @@ def fake_server(answer: Callable[[str, dict], Answer]) -> Iterator[str]:
         server.shutdown()
         thread.join()
         server.server_close()
+
+
+def main(port: int, log: Path) -> None:
+    lock = threading.Lock()
+
+    def answer(path: str, body: dict) -> Answer:
+        with lock, log.open("a") as lines:
+            lines.write(json.dumps(body) + "\n")
+        return 200, completion_body(body)
+
+    listening(answer, port=port).serve_forever()
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]), Path(sys.argv[2]))
