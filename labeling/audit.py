@@ -5,6 +5,9 @@ from typing import Any
 from django.db.models import Model
 
 from labeling.models import AuditEvent, Budget, Pool, User
+from labeling.prepared import PreparedInsert
+
+_EVENTS = PreparedInsert(AuditEvent)
 
 
 def record_event(
@@ -20,7 +23,7 @@ def record_event(
 
     ``budget``: whose units it moved; its page lists the event.
     """
-    return AuditEvent.objects.create(
+    event = AuditEvent(
         actor=by,
         action=action,
         target_type=target._meta.label_lower,
@@ -29,3 +32,5 @@ def record_event(
         budget_id=budget.pk if isinstance(budget, Budget) else budget,
         details=details,
     )
+    _EVENTS.add(event)
+    return event

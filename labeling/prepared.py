@@ -9,6 +9,7 @@ from typing import Any, Generic, TypeVar
 from django.db import DEFAULT_DB_ALIAS, connection
 from django.db.models import Expression, Field, IntegerField, Model, QuerySet
 from django.db.models.query import ModelIterable, get_related_populators
+from django.db.models.sql import InsertQuery, UpdateQuery
 
 from labeling.models import Slot
 
@@ -65,6 +66,49 @@ class PreparedAbout(Generic[Row]):
     def first(self, slot: Slot, **values: Any) -> Row | None:
         """Return the first row of what the query finds for the slot, None if it finds nothing."""
         return next(iter(self.rows(slot, **values)), None)
+
+
+class PreparedUpdate:
+    """An UPDATE of what a queryset finds; ``build`` gives the queryset and the new values, both with Parameters."""
+
+    def __init__(self, build: Callable[[], tuple[QuerySet[Any, Any], dict[str, Any]]]) -> None:
+        self._build = build
+        self._compiled: tuple[str, tuple[Any, ...]] | None = None
+
+    def run(self, **values: Any) -> int:
+        """Write the new values; return how many rows they went to."""
+        if self._compiled is None:
+            found, new_values = self._build()
+            query = found.query.chain(UpdateQuery)
+            query.add_update_values(new_values)
+            self._compiled = query.get_compiler(DEFAULT_DB_ALIAS).as_sql()
+        sql, parameters = self._compiled
+        with connection.cursor() as cursor:
+            cursor.execute(sql, [_value(each, values) for each in parameters])
+            return cursor.rowcount
+
+
+class PreparedInsert:
+    """Adds rows of a model one at a time; no signal is sent."""
+
+    def __init__(self, model: type[Model]) -> None:
+        self._model = model
+        self._sql = ""
+
+    def add(self, row: Model) -> None:
+        """Save a new row; its primary key is then set."""
+        fields = [field for field in self._model._meta.local_concrete_fields if not field.primary_key]
+        if not self._sql:
+            query = InsertQuery(self._model)
+            query.insert_values(fields, [row])
+            compiler = query.get_compiler(DEFAULT_DB_ALIAS)
+            compiler.returning_fields = [self._model._meta.pk]
+            ((self._sql, _parameters),) = compiler.as_sql()
+        values = [field.get_db_prep_save(field.pre_save(row, add=True), connection) for field in fields]
+        with connection.cursor() as cursor:
+            cursor.execute(self._sql, values)
+            (row.pk,) = cursor.fetchone()
+        row._state.adding, row._state.db = False, DEFAULT_DB_ALIAS
 
 
 @dataclass(frozen=True)

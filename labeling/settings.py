@@ -193,6 +193,7 @@ CONTENT_SECURITY_POLICY = {
 }
 X_FRAME_OPTIONS = "DENY"
 SECURE_REFERRER_POLICY = "same-origin"
+SESSION_ENGINE = "labeling.sessions"
 SESSION_COOKIE_SAMESITE = CSRF_COOKIE_SAMESITE = "Lax"
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = SECURE_SSL_REDIRECT = not DEBUG and env_flag("ASSAY_HTTPS", default=True)
 SECURE_HSTS_SECONDS = 30 * 24 * 60 * 60 if SECURE_SSL_REDIRECT else 0
@@ -238,4 +239,4 @@ ASSAY_MAX_UPLOAD_BYTES = env_int("ASSAY_MAX_UPLOAD_MB", default=2048) * 1024 * 1
 ASSAY_MAX_LINE_BYTES = env_int("ASSAY_MAX_LINE_MB", default=10) * 1024 * 1024
 ASSAY_API_RATE = f"{env_int('ASSAY_API_REQUESTS_A_MINUTE', default=1200)}/min"  # of one token or person, per process
 ASSAY_API_WRONG_TOKENS = "20/min"  # from one address, per process
-FORM_RENDERER = "django.forms.renderers.Jinja2"  # faster than Django's own for pages of many widgets
+FORM_RENDERER = "labeling.forms.rendering.FormRenderer"

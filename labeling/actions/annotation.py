@@ -17,7 +17,7 @@ from labeling.actions.settling import settle_slot
 from labeling.audit import record_event
 from labeling.errors import Conflict, LabelingError
 from labeling.models import Annotation, Pool, Round, Slot, User
-from labeling.prepared import Parameter, Prepared
+from labeling.prepared import Parameter, Prepared, PreparedInsert, PreparedUpdate
 from labeling.queries.own_answers import own_annotation
 
 __all__ = [
@@ -36,6 +36,15 @@ _WITH_KEY = Prepared(
         annotator=Parameter("by"), idempotency_key=Parameter("key", UUIDField())
     ).select_related("slot")
 )
+_DONE = PreparedUpdate(
+    lambda: (
+        (Slot.objects.held_by(Parameter("by")) | Slot.objects.filter(state=Slot.State.OPEN)).filter(
+            pk=Parameter("slot")
+        ),
+        {"state": Slot.State.DONE, "holder": Parameter("by"), "lease_until": None},
+    )
+)
+_ANNOTATIONS = PreparedInsert(Annotation)
 _VERSIONS = Prepared(lambda: Annotation.objects.filter(slot=Parameter("slot")).order_by().values_list("pk"))
 
 
@@ -183,13 +192,12 @@ def _record_once(slot: Slot, annotation: Annotation) -> Annotation:
     same = (held for held in claiming.held_by(by) if claiming.is_same_question(held, slot))
     mine = next((held for held in same if held.purpose == slot.purpose), slot)
     mine.round, mine.question, mine.calibration_item = slot.round, slot.question, slot.calibration_item  # as loaded
-    theirs_or_free = Slot.objects.held_by(by) | Slot.objects.filter(state=Slot.State.OPEN)
-    counted = theirs_or_free.filter(pk=mine.pk).update(state=Slot.State.DONE, holder=by, lease_until=None)
+    counted = _DONE.run(slot=mine.pk, by=by.pk)
     if annotation.seconds_spent is None and counted and mine.claimed_at is not None:
         annotation.seconds_spent = (timezone.now() - mine.claimed_at).total_seconds()
     annotation.slot, annotation.surplus = mine, not counted
     annotation.version = next_version(mine)
-    annotation.save()
+    _ANNOTATIONS.add(annotation)
     record_event(
         "annotation.submitted",
         target=annotation,

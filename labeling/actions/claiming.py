@@ -16,7 +16,7 @@ from labeling.actions.checks import due_check
 from labeling.audit import record_event
 from labeling.errors import Conflict, NotAllowed
 from labeling.models import Annotation, Draft, Pool, Round, Skip, Slot, User
-from labeling.prepared import Parameter, Prepared
+from labeling.prepared import Parameter, Prepared, PreparedUpdate
 from labeling.queries.own_answers import own_draft
 from labeling.queries.queue import loaded_slot
 
@@ -72,8 +72,7 @@ def _claim(round: Round | None, pool: Pool, purpose: Slot.Purpose, user: User, n
         return None
     if purpose == Slot.Purpose.LABEL:  # a check comes in place of a question, and looks like one
         slot = due_check(open_rounds[slot.round_id], user, now) or slot
-    free = Slot.objects.open_at(now).filter(pk=slot.pk)
-    if not free.update(state=Slot.State.LEASED, holder=user, lease_until=lease_end(now), claimed_at=now):
+    if not _LEASED.run(slot=slot.pk, user=user.pk, now=now, until=lease_end(now)):
         raise _LostRaceError
     Draft.objects.bulk_create([Draft(round_id=slot.round_id, author=user, **slot.asked_ids)], ignore_conflicts=True)
     record_event("slot.claimed", target=slot, by=user, pool=pool, lost_by=slot.holder_id)
@@ -97,6 +96,17 @@ def _held(user: User, open_rounds: Mapping[int, Round], purpose: Slot.Purpose, n
     return None
 
 
+_LEASED = PreparedUpdate(
+    lambda: (
+        Slot.objects.open_at(Parameter("now", DateTimeField())).filter(pk=Parameter("slot")),
+        {
+            "state": Slot.State.LEASED,
+            "holder": Parameter("user"),
+            "lease_until": Parameter("until", DateTimeField()),
+            "claimed_at": Parameter("now", DateTimeField()),
+        },
+    )
+)
 _UNCLOSED = Prepared(
     lambda: Round.objects.filter(run__pool=Parameter("pool")).exclude(status=Round.Status.CLOSED).order_by()
 )

@@ -5,11 +5,12 @@ from django.db.models import Exists, OuterRef
 from django.utils.translation import gettext as _
 
 from labeling import policies
-from labeling.actions.rounds import MOST_OVERLAP
 from labeling.actions.settling import lock_round, unsettle_question
 from labeling.audit import record_event
 from labeling.errors import Conflict, LabelingError
-from labeling.models import BudgetUnit, Membership, Question, Role, Round, Skip, Slot, User
+from labeling.models import Membership, Question, Role, Round, Skip, Slot, User
+from labeling.models.rounds import MOST_OVERLAP
+from labeling.queries.units import usable_units
 
 
 @transaction.atomic
@@ -52,7 +53,7 @@ def buy_answer(*, round: Round, question: Question, asked_before: int, by: User 
         raise Conflict(
             _("An adjudicator has this question already; it needs no further answer."), code="question_decided"
         )
-    units = BudgetUnit.objects.first_usable_by(round, held_first=False)
+    units = usable_units(round, held_first=False)
     if not units:
         raise Conflict(
             _("%(budget)s has no unit free for one more answer. Add units first.") % {"budget": round.budget},

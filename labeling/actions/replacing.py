@@ -9,7 +9,8 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from labeling.audit import record_event
 from labeling.engine.selection import control_order
-from labeling.models import BudgetUnit, Draft, GoldAnswer, Pick, Question, QuestionScore, Replacement, Round, Slot, User
+from labeling.models import Draft, GoldAnswer, Pick, Question, QuestionScore, Replacement, Round, Slot, User
+from labeling.queries.units import usable_units
 
 PENDING = [Slot.State.OPEN, Slot.State.LEASED]
 
@@ -30,7 +31,7 @@ def replace_question(round: Round, question: Question) -> Replacement | None:
         return None
     score, taken_by = found
     labels = Slot.objects.filter(round=round, question=question, purpose=Slot.Purpose.LABEL)
-    units = BudgetUnit.objects.first_usable_by(round, round.overlap, held_first=False)
+    units = usable_units(round, round.overlap, held_first=False)
     priority = labels.values_list("priority", flat=True)[0]
     Slot.objects.bulk_create(Slot(round=round, unit=unit, question=score.question, priority=priority) for unit in units)
     replacement = Replacement.objects.create(

@@ -23,8 +23,8 @@ from labeling.models import (
     Slot,
     User,
 )
+from labeling.models.rounds import MOST_OVERLAP
 
-MOST_OVERLAP = 20
 MOST_HELD = 100_000
 MOST_CHECKS_PER_ANSWER = 0.5
 MOST_PRACTICE = 10

@@ -7,16 +7,17 @@ one that looks again first. Settling is safe to repeat, so a sweep picks up what
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from django.db import transaction
+from django.db import connection, transaction
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet
 
 from labeling.actions.checks import grade_checks
 from labeling.actions.replacing import replace_question, waiting_to_be_replaced, withdraw_replacement
 from labeling.audit import record_event
 from labeling.engine.answers import gold_form, policy_of
-from labeling.models import Annotation, Budget, BudgetUnit, GoldAnswer, Question, Round, Slot, User
+from labeling.models import Annotation, Budget, GoldAnswer, Question, Round, Slot, User
 from labeling.prepared import Parameter, Prepared
 from labeling.queries.meaning import Pair, clusters_of, verdicts_on
+from labeling.queries.units import usable_units
 
 IS_DONE = Q(state=Slot.State.DONE)
 IS_PENDING = Q(state__in=[Slot.State.OPEN, Slot.State.LEASED])
@@ -48,6 +49,10 @@ _ADJUDICATED = Prepared(
         .order_by()
         .values_list("pk")
     )
+)
+_LOCKED_ROUND = Prepared(lambda: Round.objects.select_for_update(no_key=True).filter(pk=Parameter("round")).order_by())
+_LOCKED_BUDGET = Prepared(
+    lambda: Budget.objects.select_for_update(no_key=True).filter(pk=Parameter("budget")).order_by()
 )
 
 
@@ -132,9 +137,10 @@ def unsettle_question(*, round: Round, question: Question, by: User | None) -> b
 
 def lock_round(round: Round) -> Round:
     """Return the round as it is now; until the transaction ends nobody else settles its questions."""
-    found = Round.objects.select_for_update(no_key=True).get(pk=round.pk)
+    (found,) = _LOCKED_ROUND.rows(round=round.pk)
     found.run = round.run  # which never changes, and is loaded
-    Budget.objects.select_for_update(no_key=True).get(pk=found.budget_id)
+    if connection.features.has_select_for_update:
+        _LOCKED_BUDGET.rows(budget=found.budget_id)
     return found
 
 
@@ -231,7 +237,7 @@ def _settle_gold(round: Round, question: Question, annotations: Sequence[Annotat
 
 
 def _open_adjudication(round: Round, question: Question) -> None:
-    units = BudgetUnit.objects.first_usable_by(round, held_first=True)
+    units = usable_units(round, held_first=True)
     if not units:  # the question waits until units are added
         return
     priority = _PRIORITIES.first(round=round.pk, question=question.pk)

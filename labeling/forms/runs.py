@@ -10,10 +10,11 @@ from django.utils.translation import gettext_lazy as _
 from labeling.actions.budgets import MOST_UNITS
 from labeling.actions.checks import parts_of
 from labeling.actions.policy_models import MOST_TOKENS
-from labeling.actions.rounds import MOST_CHECKS_PER_ANSWER, MOST_HELD, MOST_OVERLAP, MOST_PRACTICE
+from labeling.actions.rounds import MOST_CHECKS_PER_ANSWER, MOST_HELD, MOST_PRACTICE
 from labeling.actions.runs import MOST_ANSWERS, MOST_QUESTIONS
 from labeling.engine.selection import MOST_SEED, StrategyCard
 from labeling.models import Budget, CalibrationSet, PolicyModel, Pool, Round, SelectionRun
+from labeling.models.rounds import MOST_OVERLAP
 
 
 class PolicyModelForm(forms.Form):

@@ -58,18 +58,6 @@ class BudgetUnitQuerySet(models.QuerySet["BudgetUnit"]):
         """Untaken units of the round's budget that it may take: free ones, and those that it holds back."""
         return self.untaken().filter(Q(held_for=None) | Q(held_for=round), budget=round.budget_id)
 
-    def first_usable_by(self, round: "Round", n: int = 1, *, held_first: bool) -> "list[BudgetUnit]":
-        """Up to ``n`` of the units that the round may take, those it holds back before the free ones or after them.
-
-        Asked of the two kinds apart, so that an index gives each in order.
-        """
-        units = self.untaken().filter(budget=round.budget_id).order_by("number")
-        held, free = units.filter(held_for=round), units.filter(held_for=None)
-        found: list[BudgetUnit] = []
-        for kind in (held, free) if held_first else (free, held):
-            found += kind[: n - len(found)]
-        return found
-
 
 class BudgetUnit(models.Model):
     """One human answer that has been paid for in advance."""

@@ -13,6 +13,8 @@ from django.utils.translation import gettext_lazy as _
 from labeling.models.budgets import Budget, BudgetUnit
 from labeling.models.people import Role
 
+MOST_OVERLAP = 20  # answers to one question, those bought later included
+
 
 class RoundQuerySet(models.QuerySet["Round"]):
     def in_pool(self, pool: Any) -> "RoundQuerySet":

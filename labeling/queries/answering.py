@@ -21,6 +21,10 @@ _RECENT = Prepared(
         Annotation.objects.standing()
         .filter(**_MINE)
         .select_related("slot__question", "slot__calibration_item")
+        .only(
+            *(field.name for field in Annotation._meta.concrete_fields),
+            *("slot__question__text", "slot__calibration_item__text"),
+        )
         .order_by("-id")[:N_RECENT]
     )
 )

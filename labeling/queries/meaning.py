@@ -4,8 +4,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from django.db.models import CharField
+
 from labeling.engine.answers import AnswerPolicy, answer_clusters
 from labeling.models import MeaningVerdict, Question
+from labeling.prepared import Parameter, Prepared
+
+_VERDICTS = Prepared(
+    lambda: (
+        MeaningVerdict.objects.filter(question=Parameter("question"), answer_kind=Parameter("kind", CharField()))
+        .order_by("id")
+        .values_list("left", "right", "same")
+    )
+)
 
 
 class Pair(NamedTuple):
@@ -52,8 +63,8 @@ class Clusters:
 
 def verdicts_on(question: Question) -> dict[Pair, bool]:
     """Return what people said of the question's answers: same or not; of several words on a pair the latest."""
-    said = MeaningVerdict.objects.filter(question=question, answer_kind=question.answer_kind).order_by("id")
-    return {Pair(verdict.left, verdict.right): verdict.same for verdict in said}
+    said = _VERDICTS.rows(question=question.pk, kind=question.answer_kind)
+    return {Pair(left, right): same for left, right, same in said}
 
 
 def clusters_of(answers: Sequence[str], *, kind: str, policy: AnswerPolicy, verdicts: Mapping[Pair, bool]) -> Clusters:

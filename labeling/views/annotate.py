@@ -254,9 +254,11 @@ def _page_of(request: HtmxHttpRequest, slot: Slot) -> HttpResponse:
             "has_reveal": reveal_of(slot=slot, user=request.user) is not None,
         }
         return render(request, f"labeling/slot_done.html{'#work' if request.htmx else ''}", context)
-    typed = typed_in(slot, request.user)
+    draft = own_answers.own_draft(slot, request.user)
+    typed = draft.content if draft else {}
     form = AnswerForm(initial={**typed, "idempotency_key": uuid4()}, kind=slot.asked.answer_kind)
-    return answering_page(request, slot, form, state=state, typed=typed, **reading_of(slot, typed.get("answer", "")))
+    reading = reading_of(slot, typed.get("answer", ""))
+    return answering_page(request, slot, form, state=state, draft=draft, typed=typed, **reading)
 
 
 def answering_page(
@@ -272,7 +274,7 @@ def answering_page(
         "flag_form": FlagForm(initial={"flag_note": typed.get("flag_note", ""), "flag_key": uuid4()}),
         "kind": slot.asked.get_answer_kind_display() if slot.asked.answer_kind else "",
         "state": own_answers.state_for(slot, request.user) if "state" not in more else more["state"],
-        "draft": own_answers.own_draft(slot, request.user),
+        "draft": own_answers.own_draft(slot, request.user) if "draft" not in more else more["draft"],
         "version": next_version_of(slot=slot, user=request.user),
         **(_lease(slot) if slot.holder_id == request.user.pk else {"lease_seconds": None}),
         **more,

@@ -3,12 +3,13 @@
 from datetime import timedelta
 from uuid import uuid4
 
+import pytest
 from django.db.models import CharField, Count, DateTimeField, UUIDField
 from django.utils import timezone
 
 from labeling.actions.annotation import claim_slot, save_draft, submit_annotation
-from labeling.models import Annotation, Draft, Skip, Slot
-from labeling.prepared import Parameter, Prepared, PreparedAbout
+from labeling.models import Annotation, AuditEvent, Draft, Skip, Slot
+from labeling.prepared import Parameter, Prepared, PreparedAbout, PreparedInsert, PreparedUpdate
 from tests import factories
 
 
@@ -55,6 +56,45 @@ def test_values_are_sent_as_their_fields_say(pool, annotator):
     assert skips.rows(since=skip.created_at - timedelta(seconds=1)) == [skip]
     assert skips.rows(since=skip.created_at) == []
     assert with_key.rows(key=annotation.idempotency_key) == [annotation]
+
+
+def test_rows_are_added_as_their_model_would_save_them(pool, annotator, django_assert_num_queries):
+    factories.make_round(pool=pool)
+    slot = claim_slot(user=annotator, pool=pool)
+    answer = {"slot": slot, "annotator": annotator, "answer": "½", "version": 1}
+    annotation = Annotation(**answer, idempotency_key=uuid4(), seconds_spent=1.5)
+    with django_assert_num_queries(1):
+        PreparedInsert(Annotation).add(annotation)
+    assert annotation.pk is not None
+    assert annotation.created_at is not None
+    found = Annotation.objects.get(pk=annotation.pk)
+    assert {field.attname: getattr(found, field.attname) for field in Annotation._meta.fields} == {
+        field.attname: getattr(annotation, field.attname) for field in Annotation._meta.fields
+    }
+    with pytest.raises(TypeError, match="append-only"):
+        annotation.save()  # it knows that it is stored
+
+    events = PreparedInsert(AuditEvent)
+    for details in ({"a": [1, None]}, {}):
+        event = AuditEvent(action="x", target_type="y", target_id="1", details=details)
+        events.add(event)
+        assert AuditEvent.objects.get(pk=event.pk).details == details
+
+
+def test_an_update_changes_what_its_queryset_finds_and_counts_it(pool, annotator):
+    factories.make_round(pool=pool, n_questions=3)
+    slot = claim_slot(user=annotator, pool=pool)
+    update = PreparedUpdate(
+        lambda: (
+            Slot.objects.held_by(Parameter("user")).filter(round=Parameter("round")),
+            {"state": Slot.State.OPEN, "holder": None, "lease_until": None, "priority": Parameter("priority")},
+        )
+    )
+    assert update.run(user=annotator.pk + 1, round=slot.round_id, priority=7) == 0
+    assert update.run(user=annotator.pk, round=slot.round_id, priority=7) == 1
+    slot.refresh_from_db()
+    assert (slot.state, slot.holder_id, slot.priority) == (Slot.State.OPEN, None, 7)
+    assert Slot.objects.filter(priority=7).count() == 1
 
 
 def test_the_sql_is_worked_out_once(pool, annotator):
