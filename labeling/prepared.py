@@ -80,7 +80,7 @@ class PreparedUpdate:
         if self._compiled is None:
             found, new_values = self._build()
             query = found.query.chain(UpdateQuery)
-            query.add_update_values(new_values)
+            query.add_update_values(new_values)  # type: ignore[attr-defined]
             self._compiled = query.get_compiler(DEFAULT_DB_ALIAS).as_sql()
         sql, parameters = self._compiled
         with connection.cursor() as cursor:

@@ -98,7 +98,7 @@ def _held(user: User, open_rounds: Mapping[int, Round], purpose: Slot.Purpose, n
 
 _LEASED = PreparedUpdate(
     lambda: (
-        Slot.objects.open_at(Parameter("now", DateTimeField())).filter(pk=Parameter("slot")),
+        Slot.objects.open_at(Parameter("now", DateTimeField())).filter(pk=Parameter("slot")),  # type: ignore[arg-type]
         {
             "state": Slot.State.LEASED,
             "holder": Parameter("user"),

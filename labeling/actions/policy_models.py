@@ -84,13 +84,13 @@ def _check_fields(model: PolicyModel) -> None:
             % {"engine": model.engine, "engines": ", ".join(engine_kinds())},
             code="invalid_policy_model",
         )
-    if model.engine == "openai" and not re.match(r"https?://\S+$", model.base_url):
+    if model.engine == "openai" and (problem := problem_with_addresses(model.base_url)):
         raise LabelingError(
             _(
-                "The address of the server is “%(base_url)s”; it must start with http:// or https:// and usually "
-                "ends in /v1."
+                "The address of the server is “%(base_url)s”: %(problem)s. It must start with http:// or https:// and "
+                "usually ends in /v1; several have commas between them."
             )
-            % {"base_url": model.base_url},
+            % {"base_url": problem[0], "problem": problem[1]},
             code="invalid_policy_model",
         )
     if model.api_key_env and not KEY_VARIABLE.fullmatch(model.api_key_env):

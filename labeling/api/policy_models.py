@@ -23,7 +23,9 @@ class NewModelSerializer(Serializer):
     name = serializers.CharField(max_length=120)
     engine = serializers.ChoiceField(ENGINES)
     model = serializers.CharField(max_length=300, help_text="A hub name or a path, as the engine knows it.")
-    base_url = serializers.CharField(max_length=300, required=False, default="", allow_blank=True)
+    base_url = serializers.CharField(
+        max_length=2000, required=False, default="", allow_blank=True, help_text="Several servers with commas."
+    )
     api_key_env = serializers.CharField(
         max_length=100, required=False, default="", allow_blank=True, help_text="Name of a variable; never the key."
     )

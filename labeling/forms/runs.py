@@ -28,12 +28,11 @@ class PolicyModelForm(forms.Form):
         max_length=300,
         help_text=_("A hub name or a path, as the engine knows it. assay-tiny is for the demo only."),
     )
-    base_url = forms.URLField(
+    base_url = forms.CharField(
         label=_("Address of the server"),
         required=False,
-        assume_scheme="http",
-        widget=forms.TextInput(attrs={"inputmode": "url"}),
-        help_text=_("For a server only; usually ends in /v1."),
+        max_length=2000,
+        help_text=_("For a server only; usually ends in /v1. Several of the same model: with commas."),
     )
     api_key_env = forms.CharField(
         label=_("Variable with the key"),

@@ -29,7 +29,9 @@ class PolicyModel(models.Model):
     name = models.CharField(max_length=120, unique=True)
     engine = models.CharField(max_length=20, choices=EngineKind.choices)
     model = models.CharField(max_length=300, help_text=_("Hub name, path, or assay-tiny (demo only)."))
-    base_url = models.CharField(max_length=300, blank=True)
+    base_url = models.CharField(
+        max_length=2000, blank=True, help_text=_("Of one server, or of several of the same model with commas.")
+    )
     api_key_env = models.CharField(max_length=100, blank=True, help_text=_("Name of the variable that holds the key."))
     temperature = models.FloatField(
         null=True, blank=True, help_text=_("Empty: as the model's authors recommend, else 0.6.")

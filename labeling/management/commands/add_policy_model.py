@@ -28,7 +28,7 @@ class Command(BaseCommand):
         parser.add_argument("name", help="What the model is called here.")
         parser.add_argument("--engine", required=True, choices=engine_kinds())
         parser.add_argument("--model", required=True, help="Hub name, directory, or assay-tiny.")
-        parser.add_argument("--base-url", default="", help="Of the model server, usually ending in /v1.")
+        parser.add_argument("--base-url", default="", help="Of the model server, usually ending in /v1; several with commas.")
         parser.add_argument(
             "--api-key-env", default="", metavar="VAR", help="Variable with the key, ending in _API_KEY."
         )
