@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 
 from labeling import policies
 from labeling.audit import record_event
-from labeling.engine.generation import engine_kinds, opened_model
+from labeling.engine.generation import engine_kinds, opened_model, problem_with_addresses
 from labeling.errors import Conflict, LabelingError
 from labeling.models import PolicyModel, User
 
@@ -86,11 +86,8 @@ def _check_fields(model: PolicyModel) -> None:
         )
     if model.engine == "openai" and (problem := problem_with_addresses(model.base_url)):
         raise LabelingError(
-            _(
-                "The address of the server is “%(base_url)s”: %(problem)s. It must start with http:// or https:// and "
-                "usually ends in /v1; several have commas between them."
-            )
-            % {"base_url": problem[0], "problem": problem[1]},
+            _("The address of the server is “%(base_url)s”; it must be %(wanted)s. It usually ends in /v1.")
+            % {"base_url": problem.found, "wanted": problem.wanted},
             code="invalid_policy_model",
         )
     if model.api_key_env and not KEY_VARIABLE.fullmatch(model.api_key_env):

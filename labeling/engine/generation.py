@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from labeling.engine.errors import translated_errors
 from labeling.engine.evidence import DatabaseCompletionStore, Rows
 from labeling.models import GenerationSettings, PolicyModel
-from selector.errors import FingerprintMismatch
+from selector.errors import FingerprintMismatch, InvalidConfig
 from selector.generation import ENGINES, Engine, Prompt, SamplingSettings, open_engine
+from selector.generation.addresses import server_urls
 from selector.volatility import probe_questions
 
 DEFAULT_TEMPERATURE, DEFAULT_TOP_P = 0.6, 1.0
@@ -108,6 +109,15 @@ def probe(
 def remember_settings(model: OpenModel) -> None:
     """Keep what the model's generation fingerprint stands for."""
     GenerationSettings.objects.get_or_create(fingerprint=model.fingerprint, defaults={"parts": dict(model.parts)})
+
+
+def problem_with_addresses(base_url: str) -> InvalidConfig | None:
+    """Say what is wrong with the addresses of model servers, if anything is: what was found, what was wanted."""
+    try:
+        server_urls(base_url)
+    except InvalidConfig as error:
+        return error
+    return None
 
 
 def engine_kinds() -> list[str]:

@@ -66,6 +66,8 @@ def test_only_those_who_manage_something_add_models(manager, pool, annotator, ou
     [
         ({"engine": "magic"}, "must be one of"),
         ({"engine": "openai", "base_url": "localhost:8000"}, "http://"),
+        ({"engine": "openai", "base_url": "http://a/v1, http://a/v1"}, "there once"),
+        ({"engine": "openai", "base_url": "http://me:secret@a/v1"}, "without user or password"),
         ({"engine": "openai", "base_url": "http://h/v1", "api_key_env": "ASSAY_SECRET_KEY"}, "ends in _API_KEY"),
         ({"options": {"base_url": "http://elsewhere/v1"}}, "fields of their own"),
         ({"temperature": -1.0}, "between 0 and 5"),
