@@ -225,5 +225,5 @@ def test_a_model_is_added_or_refused_on_the_form(manager, pool, login):
     added = client.post(reverse("model-new"), {**data, "base_url": "http://127.0.0.1:1/v1"})
 
     assert refused.status_code == 422
-    assert "must start with http" in refused.content.decode()
+    assert "the address of a server, such as http" in refused.content.decode()
     assert added["Location"] == reverse("models")
