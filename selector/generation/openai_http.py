@@ -24,11 +24,11 @@ from transformers import AutoTokenizer
 from selector.errors import EngineUnavailable, InvalidConfig, ModelNotFound, SelectorError, TokenizerNotFound
 from selector.generation.addresses import server_urls
 from selector.generation.contract import Completion, Feed, Prompt, Request, SamplingSettings, SetAside, fed_once
-from selector.generation.feeds import QueuedFeed
 from selector.generation.fleet import Fleet, Group, RefusedError, Replica, TryError
 from selector.generation.models import TINY_NAME, end_ids, load_generation_config, model_name, resolve_model
 from selector.generation.openai_layouts import ByChat, ByTokenIds, ServerLayout, token_ids
 from selector.generation.prompts import TokenLayout, fingerprint_of
+from selector.generation.queued_feed import QueuedFeed
 
 T = TypeVar("T")
 NO_KNOWN_LIMIT = 2**31

@@ -23,13 +23,12 @@ from selector.generation import Completion, CompletionKind, Prompt, Request, Sam
 from selector.generation.addresses import server_urls
 from selector.generation.fleet import LONGEST_PAUSE_SECONDS, pause_seconds
 from selector.tiny import MODEL_DIR
-from selector.volatility import JsonlCompletionStore, probe_questions
 from tests.selector.generation.fake_server import DROPPED, MODEL, completion_body, fake_server
 
 ROOT = Path(__file__).resolve().parents[3]
 SETTINGS = SamplingSettings(max_tokens=40, probe_max_tokens=16, temperature=1.0)
 PATIENCE_SECONDS = 60
-TRAJECTORY, OUTCOME = CompletionKind.TRAJECTORY, CompletionKind.OUTCOME
+OUTCOME, TRAJECTORY, PROBE = CompletionKind
 BROKEN = (500, {"error": {"message": "assertion failed"}})
 
 
@@ -112,16 +111,16 @@ def replicas(question_of):
         yield Replicas(stack, question_of)
 
 
-def test_a_question_meets_one_replica_and_every_replica_works(replicas, tmp_path):
-    urls = [replicas.add(name) for name in "abc"]
-    store = JsonlCompletionStore(tmp_path / "c.jsonl")
+def test_a_question_meets_one_replica_and_every_replica_works(replicas):
+    with open_fleet(*(replicas.add(name) for name in "abc")) as engine:
+        chains = list(engine.complete(trajectories(15), SETTINGS, 1))
+        chain_of = {chain.uid: chain.token_ids for chain in chains}
+        probes = [Request(prompt, PROBE, cut, chain_of[prompt.uid]) for prompt in prompts(15) for cut in (1, 2)]
+        made = chains + list(engine.complete([*probes, *outcomes(15, 2)], SETTINGS, 1))
 
-    with open_fleet(*urls) as engine:
-        summary = probe_questions(engine, prompts(15), settings=SETTINGS, n_outcomes=2, n_probes=2, seed=1, store=store)
-
-    assert summary.n_completions_made == 15 * (1 + 2 + 2)
+    assert keys(made) == once([*trajectories(15), *probes, *outcomes(15, 2)])
     assert [len(names) for names in replicas.homes().values()] == [1] * 15
-    assert {name: len(uids) > 0 for name, uids in replicas.asked.items()} == {"a": True, "b": True, "c": True}
+    assert set(replicas.asked) == {"a", "b", "c"}
     assert sum(map(len, replicas.asked.values())) == 15 * 3
 
 
