@@ -21,7 +21,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from typing import Any
 
-from selector.errors import EngineUnavailable
+from selector.errors import EngineUnavailable, SelectorError
 from selector.generation.contract import Completion, Request, SamplingSettings, SetAside
 from selector.generation.replica import FIRST_WINDOW, Group, RefusedError, Replica, Sink, TryError
 
@@ -99,8 +99,8 @@ class Fleet:
             home = next((replica for replica in ranked if replica.is_up), None)
         if home is None:
             self._homeless.append(group)
-            if failure := self._hopeless():
-                self._give_up(failure)
+            if self._is_hopeless():
+                self._fail([group.sink])
             return
         self._settle(group.uid, home, ranked[0])
         home.waiting.setdefault(group.uid, deque()).append(group)
@@ -169,7 +169,7 @@ class Fleet:
     def _answered(self, replica: Replica, seconds: float, n_completions: int) -> None:
         """Trust a replica with more, or with fewer where it is slow beside the others."""
         replica.n_answers += 1
-        replica.n_losses, replica.suspected_at = 0, None
+        replica.n_losses, replica.suspected_at, replica.failure = 0, None, None
         replica.seconds = seconds if replica.seconds is None else 0.8 * replica.seconds + 0.2 * seconds
         known = [other.seconds for other in self.replicas if other.is_up and other.seconds is not None]
         if replica.seconds <= SLOW * min(known, default=replica.seconds):
@@ -182,6 +182,7 @@ class Fleet:
 
         It is given up when it answered nothing since a try that began after it was suspected already.
         """
+        replica.failure = failure
         if not failure.is_lost and not failure.is_busy:
             group.n_failures += 1
         if failure.is_busy:
@@ -211,7 +212,7 @@ class Fleet:
         if is_first:
             group.n_answers_at_failure = n_answers
         elif not untried and group.n_answers_at_failure == n_answers:
-            self._fail([group.sink], failure)
+            self._fail([group.sink])
             return False
         elif not untried:
             self._set_aside(group, "server_error", f"The server keeps failing on it: {failure.reason}")
@@ -232,7 +233,7 @@ class Fleet:
 
         What it was asked and may still answer is waited for, unless there is no connection to it any more.
         """
-        replica.is_up, replica.suspected_at, replica.failure, replica.n_failed_checks = False, None, failure, 0
+        replica.is_up, replica.suspected_at, replica.n_failed_checks = False, None, 0
         replica.n_losses += 1
         if len(self.replicas) > 1:
             _log.warning("%s does not answer (%s): its questions go to other servers.", replica.url, failure.reason)
@@ -259,36 +260,34 @@ class Fleet:
             except TryError as failure:
                 replica.failure = failure
                 replica.n_failed_checks += 1 + failure.is_final * self._max_retries
-                if self._homeless and (hopeless := self._hopeless()):
-                    self._give_up(hopeless)
+                if self._homeless and self._is_hopeless():
+                    self._fail({group.sink: None for group in self._homeless})
                 await asyncio.sleep(pause_seconds(replica.n_failed_checks - 1, failure.retry_after, self._rng))
             else:
-                replica.is_up, replica.n_failed_checks, replica.seconds = True, 0, None
+                replica.is_up, replica.n_failed_checks, replica.failure, replica.seconds = True, 0, None, None
                 replica.window = self._first_window
                 if len(self.replicas) > 1:
                     _log.warning("%s answers again.", replica.url)
         homeless, self._homeless = self._homeless, []
         self.submit(homeless)
 
-    def _hopeless(self) -> TryError | None:
-        """Return why no replica is worth waiting for, if so."""
-        failures = [r.failure for r in self.replicas if not r.is_up and r.n_failed_checks > self._max_retries]
-        if len(failures) < len(self.replicas):
-            return None
-        first = next(failure for failure in failures if failure)
+    def _is_hopeless(self) -> bool:
+        """Say whether no replica is worth waiting for."""
+        return not any(replica.is_up or replica.n_failed_checks <= self._max_retries for replica in self.replicas)
+
+    def error(self) -> SelectorError:
+        """Say what is the matter with each replica that failed last time; there is one at least."""
+        failures = [(replica.url, replica.failure) for replica in self.replicas if replica.failure]
         if len(failures) == 1:
-            return first
-        each = "; ".join(f"{replica.url}: {replica.failure}" for replica in self.replicas)
-        where = f"any of {len(self.replicas)} addresses"
-        return TryError(EngineUnavailable(where=where, reason=each), each)
+            return failures[0][1].error
+        each = "; ".join(f"{url}: {failure}" for url, failure in failures)
+        return EngineUnavailable(where=", ".join(url for url, _ in failures), reason=each)
 
-    def _give_up(self, failure: TryError) -> None:
-        self._fail({group.sink: None for group in self._homeless}, failure)
-
-    def _fail(self, sinks: Iterable[Sink], failure: TryError) -> None:
+    def _fail(self, sinks: Iterable[Sink]) -> None:
+        error = self.error()
         for sink in list(sinks):
             self.withdraw(sink)
-            sink.fail(failure.error)
+            sink.fail(error)
         self._dispatch()
 
     def _task(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:

@@ -21,7 +21,7 @@ from typing import Any, TypeVar
 import openai
 from transformers import AutoTokenizer
 
-from selector.errors import EngineUnavailable, InvalidConfig, ModelNotFound, SelectorError, TokenizerNotFound
+from selector.errors import EngineUnavailable, InvalidConfig, ModelNotFound, TokenizerNotFound
 from selector.generation.addresses import server_urls
 from selector.generation.contract import Completion, Feed, Prompt, Request, SamplingSettings, SetAside, fed_once
 from selector.generation.fleet import Fleet, Group, RefusedError, Replica, TryError
@@ -122,7 +122,7 @@ class OpenAIEngine:
             )
         found = [(replica, served) for replica, served in zip(self._replicas, looks, strict=True) if served]
         if not found:
-            raise self._none_answers()
+            raise self._fleet.error()
         for replica in self._replicas:
             if not replica.is_up:
                 _log.warning("%s does not answer (%s). It is tried again.", replica.url, replica.failure)
@@ -148,13 +148,6 @@ class OpenAIEngine:
             return None
         replica.is_up, replica.failure = True, None
         return replace(served, takes_ids=takes_ids)
-
-    def _none_answers(self) -> SelectorError:
-        failures = [(replica.url, replica.failure) for replica in self._replicas if replica.failure]
-        if len(failures) == 1:
-            return failures[0][1].error
-        each = "; ".join(f"{url}: {failure}" for url, failure in failures)
-        return EngineUnavailable(where=", ".join(url for url, _ in failures), reason=each)
 
     def _mismatch(self, url: str, served: _Served, first_url: str, first: _Served) -> InvalidConfig | None:
         if replace(served, root=model_name(served.root)) == replace(first, root=model_name(first.root)):
