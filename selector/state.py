@@ -8,6 +8,7 @@ import json
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from types import TracebackType
 
@@ -15,8 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from selector.answers.stores import JsonlVerdictStore
+from selector.diversity import Clustering
+from selector.embedding_file import EmbeddingFile
 from selector.errors import StateInUse, StateMismatch
-from selector.generation.store import JsonlCompletionStore
+from selector.generation.store import CompletionShards, parse_completion
 from selector.internals import JsonlInternalsStore
 
 
@@ -38,11 +41,12 @@ def write_atomically(path: str | Path, lines: Iterable[str]) -> None:
 class State:
     """A state directory, held by one process at a time (a lock that the system frees when the process dies).
 
-    ``completions.jsonl``, ``internals.jsonl``, ``verdicts.jsonl``, ``embeddings-*.npy`` and ``manifest.json``, which
-    names the generation settings that the completions were made with. Raises StateInUse.
+    ``completions/``, ``internals.jsonl``, ``verdicts.jsonl``, ``embeddings-*``, ``clusters-*.npz`` and
+    ``manifest.json``, which names the generation settings that the completions were made with. ``keep``: what is kept
+    of outcomes (selector.generation.store.KEEP). ``notices`` are sentences about what was found. Raises StateInUse.
     """
 
-    def __init__(self, path: str | Path) -> None:
+    def __init__(self, path: str | Path, *, keep: str = "completions") -> None:
         self.path = Path(path)
         self.path.mkdir(parents=True, exist_ok=True)
         self._lock = (self.path / "lock").open("w")
@@ -51,8 +55,25 @@ class State:
         except BlockingIOError:
             self._lock.close()
             raise StateInUse(path=str(path)) from None
-        self.completions = JsonlCompletionStore(self.path / "completions.jsonl")
+        self.notices: list[str] = []
+        self.completions = CompletionShards(self.path / "completions", keep=keep)
+        if n_torn := self.completions.n_torn_bytes:
+            self.notices.append(f"The last {n_torn:,} bytes in {self.completions.path} were torn; they are made again.")
+        self._bring_over_jsonl()
         self.verdicts = JsonlVerdictStore(self.path / "verdicts.jsonl")
+        self.clusterings = ClusteringFiles(self.path)
+
+    def _bring_over_jsonl(self) -> None:
+        """Take over the completions of an earlier version, which kept them in one plain file."""
+        path = self.path / "completions.jsonl"
+        if not path.exists():
+            return
+        with path.open("rb") as file:
+            lines = (line for line in file if line.endswith(b"\n"))  # a torn last line is made again
+            while chunk := list(islice(lines, 1000)):
+                self.completions.add([parse_completion(line) for line in chunk])
+        path.unlink()
+        self.notices.append(f"The completions in {path} are now kept compressed, in {self.completions.path}.")
 
     @cached_property
     def internals(self) -> JsonlInternalsStore:
@@ -85,22 +106,36 @@ class State:
         write_atomically(manifest, [json.dumps(wanted, indent=2, default=str), "\n"])
 
     def embeddings(
-        self, texts: Sequence[str], fingerprint: str, make: Callable[[Sequence[str]], NDArray[np.float32]]
+        self,
+        texts: Sequence[str],
+        fingerprint: str,
+        make: Callable[[Sequence[str]], NDArray[np.float32]],
+        progress: Callable[[int, int], None] = lambda done, total: None,
     ) -> NDArray[np.float32]:
-        """Return the texts' embeddings [N, D], kept from an earlier run of the same texts and embedder or made now."""
-        key = hashlib.sha256("\0".join([fingerprint, *sorted(texts)]).encode()).hexdigest()[:16]
-        path = self.path / f"embeddings-{key}.npy"
-        order = sorted(range(len(texts)), key=lambda i: texts[i])
-        if path.exists():
-            in_order = np.load(path, allow_pickle=False)
-        else:
-            in_order = make([texts[i] for i in order])
-            temporary = path.with_suffix(".tmp.npy")
-            np.save(temporary, in_order, allow_pickle=False)
-            temporary.replace(path)
-        vectors = np.empty_like(in_order)
-        vectors[order] = in_order
-        return vectors
+        """Return the texts' embeddings [N, D]: those stored earlier, the others made and stored now, some at a time.
+
+        ``fingerprint`` names the embedder. ``progress`` hears how many of the texts have one.
+        """
+        key = hashlib.sha256(fingerprint.encode()).hexdigest()[:16]
+        return EmbeddingFile(self.path / f"embeddings-{key}").of(texts, make, progress)
+
+
+class ClusteringFiles:
+    """Clusterings in a directory, one ``clusters-*.npz`` each."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def load(self, key: str) -> Clustering | None:
+        """Return the clustering kept under a key, if any."""
+        path = self._path / f"clusters-{key}.npz"
+        return Clustering.from_bytes(path.read_bytes()) if path.exists() else None
+
+    def save(self, key: str, clustering: Clustering) -> None:
+        """Keep a clustering."""
+        temporary = self._path / f".clusters-{key}.tmp"
+        temporary.write_bytes(clustering.to_bytes())
+        temporary.replace(self._path / f"clusters-{key}.npz")
 
 
 def differences(found: Mapping[str, object], wanted: Mapping[str, object]) -> str:

@@ -6,10 +6,11 @@ How much these answers disagree is the question's volatility (CONST: procedural 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import islice
 
 from selector.answers import extract_answer, extract_probe_answer
 from selector.errors import MissingCompletions, Stopped
@@ -23,13 +24,13 @@ from selector.generation.contract import (
     SetAside,
 )
 from selector.generation.prompts import trajectory_length
-from selector.generation.store import CompletionStore, JsonlCompletionStore
+from selector.generation.store import CompletionShards, CompletionStore
 from selector.votes import QuestionVotes
 
 __all__ = [
     "STAGES",
+    "CompletionShards",
     "CompletionStore",
-    "JsonlCompletionStore",
     "ProbeSummary",
     "cut_positions",
     "probe_questions",
@@ -42,6 +43,7 @@ STAGES = {
     "outcomes": CompletionKind.OUTCOME,
 }
 SECONDS_BETWEEN_SAVES = 5.0
+QUESTIONS_AT_ONCE = 500  # looked up in the store together
 REQUESTS_PER_CALL = 8192  # bounds the memory of what is asked and not yet answered
 
 
@@ -100,13 +102,12 @@ def probe_questions(
         if not n_wanted[kind]:
             continue
         started = time.perf_counter()
-        wanted = _requests(kind, asked, store, n_outcomes=n_outcomes, n_probes=n_probes)
-        stored = store.keys(asked)
-        missing = [r for r in wanted if (r.prompt.uid, r.kind, r.index) not in stored]
-        n_stored = len(wanted) - len(missing)
-        chunks = _Chunks(store, chunk_size, partial(_report, progress, stage, n_stored, len(wanted)))
+        missing, n_needed = _missing(kind, asked, store, n_outcomes=n_outcomes, n_probes=n_probes)
+        n_stored = n_needed - sum(map(len, missing.values()))
+        chunks = _Chunks(store, chunk_size, partial(_report, progress, stage, n_stored, n_needed))
         try:
-            refused = _complete(engine, missing, settings, seed, chunks, should_stop)
+            requests = _requests(kind, missing, asked, store)
+            refused = _complete(engine, requests, settings, seed, chunks, should_stop)
         finally:
             chunks.save()
             summary.n_completions_made += chunks.n_saved
@@ -114,12 +115,13 @@ def probe_questions(
         for question in refused:
             del asked[question.uid]
         summary.seconds[stage] = time.perf_counter() - started
-    summary.tokens = _tokens(store, asked)
+    tokens = store.tokens(asked)
+    summary.tokens = {stage: tokens[kind] for stage, kind in STAGES.items()}
     return summary
 
 
-def _report(progress: Callable[[str, int, int], None], stage: str, n_stored: int, n_wanted: int, n_saved: int) -> None:
-    progress(stage, n_stored + n_saved, n_wanted)
+def _report(progress: Callable[[str, int, int], None], stage: str, n_stored: int, n_needed: int, n_saved: int) -> None:
+    progress(stage, n_stored + n_saved, n_needed)
 
 
 class _Chunks:
@@ -149,7 +151,7 @@ class _Chunks:
 
 def _complete(
     engine: Engine,
-    requests: Sequence[Request],
+    requests: Iterator[Request],
     settings: SamplingSettings,
     seed: int,
     chunks: _Chunks,
@@ -157,10 +159,10 @@ def _complete(
 ) -> list[SetAside]:
     """Ask for everything, saving as it comes; return the questions refused on the way."""
     refused: dict[str, SetAside] = {}
-    for start in range(0, len(requests), REQUESTS_PER_CALL):
+    while asked := list(islice(requests, REQUESTS_PER_CALL)):
         if should_stop():
             raise Stopped("Stopped as asked; what was finished is kept.")
-        results = engine.complete(requests[start : start + REQUESTS_PER_CALL], settings, seed)
+        results = engine.complete(asked, settings, seed)
         with closing(results):  # stopping ends what is in flight
             for result in results:
                 if isinstance(result, SetAside):
@@ -174,40 +176,62 @@ def _complete(
     return list(refused.values())
 
 
-def _requests(
+def _missing(
     kind: CompletionKind,
     prompts: Mapping[str, Prompt],
     store: CompletionStore,
     *,
     n_outcomes: int,
     n_probes: int,
-) -> list[Request]:
-    """List every completion of one kind that the questions need, stored or not."""
-    if kind is CompletionKind.TRAJECTORY:
-        return [Request(prompt, kind, 0) for prompt in prompts.values()]
-    if kind is CompletionKind.OUTCOME:
-        return [Request(prompt, kind, index) for prompt in prompts.values() for index in range(n_outcomes)]
-    trajectories = {c.uid: c for c in store.load(prompts) if c.kind is CompletionKind.TRAJECTORY}
-    return [
-        Request(prompt, kind, cut, trajectories[uid].token_ids, trajectories[uid].text)
-        for uid, prompt in prompts.items()
-        for cut in sorted(set(cut_positions(trajectory_length(trajectories[uid]), n_probes)))
-    ]
+) -> tuple[dict[str, list[int]], int]:
+    """Return which completions of one kind the store lacks, by question, and how many are needed in all."""
+    missing: dict[str, list[int]] = {}
+    n_needed = 0
+    for block in _blocks(prompts):
+        stored = store.keys(block)
+        trajectories = _trajectories(block, store) if kind is CompletionKind.PROBE else {}
+        for uid in block:
+            if kind is CompletionKind.PROBE:
+                needed = sorted(set(cut_positions(trajectory_length(trajectories[uid]), n_probes)))
+            else:
+                needed = list(range(n_outcomes if kind is CompletionKind.OUTCOME else 1))
+            n_needed += len(needed)
+            if lacking := [index for index in needed if (uid, kind, index) not in stored]:
+                missing[uid] = lacking
+    return missing, n_needed
 
 
-def _tokens(store: CompletionStore, uids: Collection[str]) -> dict[str, int]:
-    stage_of = {kind: stage for stage, kind in STAGES.items()}
-    tokens = dict.fromkeys(STAGES, 0)
-    for completion in store.load(uids):
-        tokens[stage_of[completion.kind]] += completion.n_tokens
-    return tokens
+def _requests(
+    kind: CompletionKind, missing: Mapping[str, Sequence[int]], prompts: Mapping[str, Prompt], store: CompletionStore
+) -> Iterator[Request]:
+    """Yield the requests for what is missing; the chains of some questions at a time are in memory."""
+    for block in _blocks(missing):
+        trajectories = _trajectories(block, store) if kind is CompletionKind.PROBE else {}
+        for uid in block:
+            chain = trajectories.get(uid)
+            cut = (chain.token_ids, chain.text) if chain else ()
+            for index in missing[uid]:
+                yield Request(prompts[uid], kind, index, *cut)
 
 
-def votes_of(uid: str, completions: Iterable[Completion], n_outcomes: int, n_probes: int) -> QuestionVotes:
+def _trajectories(uids: Collection[str], store: CompletionStore) -> dict[str, Completion]:
+    return {each.uid: each for each in store.load(uids, CompletionKind.TRAJECTORY)}
+
+
+def _blocks(uids: Iterable[str]) -> Iterator[list[str]]:
+    remaining = iter(uids)
+    while block := list(islice(remaining, QUESTIONS_AT_ONCE)):
+        yield block
+
+
+def votes_of(
+    uid: str, completions: Iterable[Completion], n_outcomes: int, n_probes: int, *, may_lack_outcomes: bool = False
+) -> QuestionVotes:
     """Read one question's answers: probes in chain order (equal cuts repeated), outcomes by index, "" where unread.
 
     ``completions`` may hold more than is used, of other questions too. Kind, truth and cluster are the caller's to
-    add. Raises MissingCompletions when the trajectory, a probe or an outcome was never made.
+    add. ``may_lack_outcomes``: those before the first that was never made, as a race draws them. Raises
+    MissingCompletions when the trajectory, a probe or an outcome was never made.
     """
     found = {(c.kind, c.index): c for c in completions if c.uid == uid}
     trajectory = found.get((CompletionKind.TRAJECTORY, 0))
@@ -216,6 +240,8 @@ def votes_of(uid: str, completions: Iterable[Completion], n_outcomes: int, n_pro
     cuts = cut_positions(trajectory_length(trajectory), n_probes) if trajectory else []
     probes = [found.get((CompletionKind.PROBE, cut)) for cut in cuts]
     outcomes = [found.get((CompletionKind.OUTCOME, index)) for index in range(n_outcomes)]
+    if may_lack_outcomes and None in outcomes:
+        outcomes = outcomes[: outcomes.index(None)]
     for kind, made in ((CompletionKind.PROBE, probes), (CompletionKind.OUTCOME, outcomes)):
         if n_missing := made.count(None):
             raise MissingCompletions(uid=uid, kind=kind, n_missing=n_missing)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from benchmarks.lottery.skills import SkillQuestion, draw_distinct
 from selector.diversity import embed, embedder_fingerprint
 from selector.generation import CompletionKind, Prompt
-from selector.generation.store import JsonlCompletionStore
+from selector.generation.store import CompletionShards
 from selector.generation.transformers_local import TransformersEngine
 from selector.internals import Internals, JsonlInternalsStore
 from selector.probing import probe_files, read_question_file
@@ -152,7 +152,7 @@ def gather_internals(pool: Pool, directory: Path) -> Internals:
 
     engine = TransformersEngine(str(pool.model_dir), instruction="")
     prompts = [Prompt(uid, question.text) for uid, question in pool.by_uid.items()]
-    completions = JsonlCompletionStore(directory / "state" / "completions.jsonl").load(pool.by_uid)
+    completions = CompletionShards(directory / "state" / "completions").load(pool.by_uid)
     chains = {each.uid: each for each in completions if each.kind is CompletionKind.TRAJECTORY}
     store = JsonlInternalsStore(directory / "internals.jsonl")
     return read_internals(engine, prompts, chains, fingerprint=pool.name, store=store)

@@ -8,6 +8,8 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 
+from django.db.models import Sum
+
 from labeling.models import CalibrationItem, Question, RecordedVotes, SelectionRun, StoredCompletion
 from selector.errors import MissingCompletions
 from selector.generation.contract import Completion, CompletionKind
@@ -38,10 +40,19 @@ class DatabaseCompletionStore:
             for uid, kind, index in self._stored(chunk).values_list("question_fingerprint", "kind", "index")
         }
 
-    def load(self, uids: Collection[str]) -> Iterator[Completion]:
-        """Yield all that is stored of these questions, question by question."""
+    def tokens(self, uids: Collection[str]) -> dict[CompletionKind, int]:
+        """Return how many tokens were generated for these questions, by kind."""
+        found = dict.fromkeys(CompletionKind, 0)
         for chunk in _chunks(uids):
-            for row in self._stored(chunk).order_by("question_fingerprint").iterator(chunk_size=2000):
+            for kind, n in self._stored(chunk).values_list("kind").annotate(n=Sum("n_tokens")):
+                found[CompletionKind(kind)] += n
+        return found
+
+    def load(self, uids: Collection[str], kind: CompletionKind | None = None) -> Iterator[Completion]:
+        """Yield all that is stored of these questions, of one kind or of every kind, question by question."""
+        for chunk in _chunks(uids):
+            stored = self._stored(chunk) if kind is None else self._stored(chunk).filter(kind=kind.value)
+            for row in stored.order_by("question_fingerprint").iterator(chunk_size=2000):
                 yield Completion(
                     uid=row.question_fingerprint,
                     kind=CompletionKind(row.kind),

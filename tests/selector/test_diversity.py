@@ -2,9 +2,10 @@ import importlib.util
 
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_limits
 
 from selector.diversity import (
-    SEEDING_ROWS,
+    Clustering,
     cluster,
     distances_to_centres,
     embed,
@@ -52,12 +53,70 @@ def test_clusters_do_not_depend_on_the_order_of_rows():
         assert shuffled_distances.tolist() == distances[order].tolist()
 
 
-def test_many_rows_are_seeded_on_a_sample():
-    rows, truth = blobs(SEEDING_ROWS + 1000, n_clusters=4)
+def test_many_rows_are_seeded_on_a_sample(monkeypatch):
+    monkeypatch.setattr("selector.diversity.SEEDING_ROWS", 2000)
+    rows, truth = blobs(3000, n_clusters=4)
 
     labels, _ = cluster(rows, uids(len(rows)), 4, seed=0)
 
     assert len({(label, blob) for label, blob in zip(labels.tolist(), truth.tolist(), strict=True)}) == 4
+
+
+class Kept(dict):
+    def load(self, key):
+        return self.get(key)
+
+    def save(self, key, clustering):
+        self.setdefault(key, Clustering.from_bytes(clustering.to_bytes()))
+
+
+def test_a_kept_clustering_is_used_again_whatever_the_order_of_rows(monkeypatch):
+    rows, _ = blobs(200, seed=1)
+    names, store = np.array(uids(200)), Kept()
+    labels, distances = cluster(rows, names.tolist(), 7, seed=3, store=store)
+    monkeypatch.setattr("sklearn.cluster.KMeans.fit", None)
+    order = np.random.default_rng(0).permutation(200)
+
+    again, distances_again = cluster(rows[order], names[order].tolist(), 7, seed=3, store=store)
+
+    assert again.tolist() == labels[order].tolist()
+    assert distances_again.tolist() == distances[order].tolist()
+    assert len(store) == 1
+
+
+def test_other_rows_clusters_or_seeds_are_another_clustering():
+    rows, _ = blobs(60)
+    store = Kept()
+
+    cluster(rows, uids(60), 3, seed=0, store=store)
+    cluster(rows, uids(60), 4, seed=0, store=store)
+    cluster(rows, uids(60), 3, seed=1, store=store)
+    cluster(rows, uids(60), 3, seed=0, weights=np.arange(60.0), store=store)
+    cluster(rows + 1, uids(60), 3, seed=0, store=store)
+
+    assert len(store) == 5
+
+
+def test_clusters_do_not_depend_on_the_number_of_threads():
+    rows, _ = blobs(3000, n_clusters=20, n_dimensions=40, seed=2)
+    found = []
+    for n_threads in (1, 2):
+        with threadpool_limits(n_threads):
+            found.append(cluster(rows, uids(len(rows)), 9, seed=0))
+
+    assert found[0][0].tolist() == found[1][0].tolist()
+    assert found[0][1].tolist() == found[1][1].tolist()
+
+
+def test_embeddings_may_be_mapped_and_stay_as_they_are(tmp_path):
+    rows, _ = blobs(300)
+    np.save(tmp_path / "x.npy", rows)
+    mapped = np.load(tmp_path / "x.npy", mmap_mode="r")
+
+    labels, _ = cluster(mapped, uids(300), 3, seed=0)
+
+    assert labels.tolist() == cluster(rows, uids(300), 3, seed=0)[0].tolist()
+    assert rows.tolist() == blobs(300)[0].tolist()
 
 
 def test_equal_rows_leave_clusters_empty_without_a_warning():

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from selector.errors import EngineUnavailable, InvalidRow, MissingCompletions, Stopped
+from selector.errors import EngineUnavailable, MissingCompletions, Stopped
 from selector.generation.contract import Completion, CompletionKind, Prompt, SamplingSettings
 from selector.generation.scripted import ScriptedCrashError, ScriptedEngine
-from selector.volatility import JsonlCompletionStore, cut_positions, probe_questions, votes_of
+from selector.volatility import CompletionShards, cut_positions, probe_questions, votes_of
 
 ROOT = Path(__file__).resolve().parents[2]
 SETTINGS = SamplingSettings(max_tokens=50, probe_max_tokens=10)
@@ -34,7 +34,11 @@ def probe(engine, store, prompts=PROMPTS, **options):
 
 @pytest.fixture
 def store(tmp_path):
-    return JsonlCompletionStore(tmp_path / "completions.jsonl")
+    return CompletionShards(tmp_path / "completions")
+
+
+def content(store):
+    return {path.name: path.read_bytes() for path in store.path.iterdir()}
 
 
 def completion(kind, index, text, **fields):
@@ -115,17 +119,17 @@ def test_progress_reaches_the_total_of_every_stage_and_starts_at_what_is_stored(
 
 @pytest.mark.parametrize("crash_after", [1, 7, 13, 30])
 def test_after_a_crash_only_what_was_not_saved_is_asked_again(tmp_path, crash_after):
-    path = tmp_path / "completions.jsonl"
+    path = tmp_path / "completions"
     crashing, resuming, untroubled = ScriptedEngine(crash_after=crash_after), ScriptedEngine(), ScriptedEngine()
     with pytest.raises(ScriptedCrashError):
-        probe(crashing, JsonlCompletionStore(path))
+        probe(crashing, CompletionShards(path))
 
-    probe(resuming, JsonlCompletionStore(path))
+    probe(resuming, CompletionShards(path))
 
-    probe(untroubled, JsonlCompletionStore(tmp_path / "untroubled.jsonl"))
+    probe(untroubled, CompletionShards(tmp_path / "untroubled"))
     asked_twice = crashing.asked.total() + resuming.asked.total() - untroubled.asked.total()
     assert asked_twice == 0  # an exception leaves time to save; only a killed process loses its chunk
-    assert votes(JsonlCompletionStore(path)) == votes(JsonlCompletionStore(tmp_path / "untroubled.jsonl"))
+    assert votes(CompletionShards(path)) == votes(CompletionShards(tmp_path / "untroubled"))
 
 
 def votes(store):
@@ -133,15 +137,15 @@ def votes(store):
 
 
 def test_a_killed_process_loses_at_most_the_chunk_in_flight(tmp_path):
-    path = tmp_path / "completions.jsonl"
+    path = tmp_path / "completions"
     script = f"""
 from pathlib import Path
 from selector.generation.contract import Prompt, SamplingSettings
 from selector.generation.scripted import ScriptedEngine
-from selector.volatility import JsonlCompletionStore, probe_questions
+from selector.volatility import CompletionShards, probe_questions
 prompts = [Prompt(f"q{{i}}", f"What is {{i}} + {{i}}?") for i in range(6)]
 settings = SamplingSettings(max_tokens=50, probe_max_tokens=10)
-store = JsonlCompletionStore(Path({str(path)!r}))
+store = CompletionShards(Path({str(path)!r}))
 probe_questions(ScriptedEngine(delay_seconds=0.02), prompts, settings=settings, n_outcomes=3, n_probes=4, seed=7,
     store=store, chunk_size=5, progress=lambda stage, done, total: print(stage, done, flush=True))
 """
@@ -151,14 +155,14 @@ probe_questions(ScriptedEngine(delay_seconds=0.02), prompts, settings=settings, 
                 os.kill(process.pid, signal.SIGKILL)
     resuming, untroubled = ScriptedEngine(), ScriptedEngine()
 
-    n_saved = len(JsonlCompletionStore(path).keys([p.uid for p in PROMPTS]))
-    probe(resuming, JsonlCompletionStore(path))
+    n_saved = len(CompletionShards(path).keys([p.uid for p in PROMPTS]))
+    probe(resuming, CompletionShards(path))
 
-    probe(untroubled, JsonlCompletionStore(tmp_path / "untroubled.jsonl"))
+    probe(untroubled, CompletionShards(tmp_path / "untroubled"))
     assert process.returncode == -signal.SIGKILL
     assert n_saved >= 16
     assert resuming.asked.total() == untroubled.asked.total() - n_saved
-    assert votes(JsonlCompletionStore(path)) == votes(JsonlCompletionStore(tmp_path / "untroubled.jsonl"))
+    assert votes(CompletionShards(path)) == votes(CompletionShards(tmp_path / "untroubled"))
 
 
 def test_an_engine_that_fails_keeps_what_came(store):
@@ -202,7 +206,7 @@ def test_a_store_that_refuses_is_not_offered_the_chunk_again(store):
     class LostLeaseError(Exception):
         pass
 
-    class Refusing(JsonlCompletionStore):
+    class Refusing(CompletionShards):
         n_offers = 0
 
         def add(self, completions):
@@ -230,47 +234,12 @@ def test_questions_set_aside_are_named_and_the_rest_goes_on(store):
 
 
 def test_the_order_of_the_questions_does_not_matter(tmp_path):
-    forward, backward = (JsonlCompletionStore(tmp_path / name) for name in ("forward.jsonl", "backward.jsonl"))
+    forward, backward = (CompletionShards(tmp_path / name) for name in ("forward", "backward"))
 
     probe(ScriptedEngine(), forward)
     probe(ScriptedEngine(), backward, prompts=PROMPTS[::-1])
 
-    assert forward.path.read_bytes() == backward.path.read_bytes()
-
-
-def test_a_torn_last_line_is_dropped_and_made_again(store):
-    probe(ScriptedEngine(), store)
-    whole = store.path.read_bytes()
-    last = whole.rstrip(b"\n").rfind(b"\n") + 1
-    store.path.write_bytes(whole[: last + 20])
-
-    engine = ScriptedEngine()
-    probe(engine, JsonlCompletionStore(store.path))
-
-    assert engine.asked.total() == 1
-    assert store.path.read_bytes() == whole
-
-
-def test_a_broken_line_in_the_middle_is_named(store):
-    probe(ScriptedEngine(), store)
-    lines = store.path.read_bytes().splitlines(keepends=True)
-    store.path.write_bytes(b"".join([*lines[:3], b'{"uid": "q1"}\n', *lines[3:]]))
-
-    with pytest.raises(InvalidRow) as caught:
-        JsonlCompletionStore(store.path)
-
-    assert caught.value.line == 4
-
-
-def test_the_store_gives_back_what_it_was_given(store):
-    odd = completion(TRAJECTORY, 0, "line\nbreak \u2028 \ud800 é", token_ids=(1, 2, 3))
-
-    store.add([odd])
-    store.add([completion(TRAJECTORY, 0, "a later one")])
-
-    assert list(store.load(["q"])) == [odd]
-    assert list(JsonlCompletionStore(store.path).load(["q", "another"])) == [odd]
-    assert store.keys(["q", "another"]) == {("q", TRAJECTORY, 0)}
+    assert content(forward) == content(backward)
 
 
 def test_votes_are_read_in_chain_order_with_equal_cuts_repeated():

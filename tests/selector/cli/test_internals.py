@@ -9,6 +9,7 @@ import pytest
 from selector.cli import main
 from selector.internals import Internals
 from selector.tiny.questions import draw_question
+from tests.selector.cli.stored import completions_in
 from tests.selector.internals.simulated import simulate_internals
 
 N_ANSWERS = ["--outcomes", "6", "--probes", "0", "--max-tokens", "60"]
@@ -55,7 +56,7 @@ def test_recorded_internals_rank_as_the_model_itself(folder, strategy):
 def test_only_trajectories_are_asked_for(folder):
     assert run("rank", folder, *MODEL, "--strategy", "shift", "--budget", "2", "--max-tokens", "30", out="t.jsonl") == 0
 
-    kinds = {row["kind"] for row in rows_of(folder / "t.jsonl.state" / "completions.jsonl")}
+    kinds = {row["kind"] for row in completions_in(folder / "t.jsonl.state")}
     assert kinds == {"trajectory"}
 
 

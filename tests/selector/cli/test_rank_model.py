@@ -14,6 +14,7 @@ from selector import probing
 from selector.cli import main
 from selector.generation.scripted import ScriptedEngine
 from tests.conftest import ROOT
+from tests.selector.cli.stored import completions_in
 
 N_ANSWERS = ["--outcomes", "4", "--probes", "4"]
 SLOW = """
@@ -53,7 +54,7 @@ def report_of(folder, out="picks.jsonl"):
 
 
 def n_stored(folder, state="state"):
-    return (folder / state / "completions.jsonl").read_bytes().count(b"\n")
+    return len(completions_in(folder / state))
 
 
 def errors(capsys):
@@ -89,13 +90,13 @@ def test_without_a_state_the_answers_are_kept_beside_the_picks(folder):
     where = options.index("--state")
 
     assert main(options[:where] + options[where + 2 :]) == 0
-    assert (folder / "picks.jsonl.state" / "completions.jsonl").stat().st_size > 0
+    assert n_stored(folder, "picks.jsonl.state") > 0
 
 
 def start_slow(folder, **named):
     command = [sys.executable, "-c", SLOW, *arguments(folder, **named)]
     process = subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, text=True, env={**os.environ})
-    completions = folder / named.get("state", "state") / "completions.jsonl"
+    completions = folder / named.get("state", "state") / "completions" / "00000.jsonl.gz"
     deadline = time.monotonic() + 90
     while not (completions.exists() and completions.stat().st_size):
         assert process.poll() is None, process.stderr.read()
@@ -293,7 +294,7 @@ def test_what_cannot_succeed_is_refused_before_the_model_is_asked(folder, capsys
     assert rank(folder, *options) == 1
 
     assert errors(capsys)[0].startswith(message)
-    assert not (folder / "state" / "completions.jsonl").exists() or n_stored(folder) == 0
+    assert n_stored(folder) == 0
 
 
 def test_an_embedder_with_a_mistyped_name_is_refused_before_the_model_is_asked(folder, capsys):
@@ -302,7 +303,7 @@ def test_an_embedder_with_a_mistyped_name_is_refused_before_the_model_is_asked(f
 
     assert main(given[:at] + given[at + 2 :]) == 1
     assert errors(capsys)[0].startswith("assay: No model 'no-such/embedder' at this machine or the model hub")
-    assert not (folder / "state" / "completions.jsonl").exists() or n_stored(folder) == 0
+    assert n_stored(folder) == 0
 
 
 def test_an_answer_that_is_left_out_is_named(folder, capsys):

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from selector.cli import main
+from tests.selector.cli.stored import completions_in
 from tests.selector.internals.simulated import simulate_internals
 from tests.selector.simulation import simulate_votes
 
@@ -41,9 +42,7 @@ def report_of(folder):
 
 
 def stored_kinds(folder):
-    path = folder / "picks.jsonl.state" / "completions.jsonl"
-    rows = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
-    return {row["kind"] for row in rows}
+    return {row["kind"] for row in completions_in(folder / "picks.jsonl.state")}
 
 
 SCRIPTED = ["--engine", "scripted", "--model", "any", "--outcomes", "4"]

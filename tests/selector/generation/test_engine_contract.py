@@ -9,7 +9,7 @@ from selector.errors import InvalidConfig
 from selector.generation import Completion, CompletionKind, Engine, Prompt, Request, SamplingSettings, open_engine
 from selector.generation.scripted import ScriptedEngine
 from selector.tiny import MODEL_DIR
-from selector.volatility import JsonlCompletionStore, cut_positions, probe_questions, votes_of
+from selector.volatility import CompletionShards, cut_positions, probe_questions, votes_of
 from tests.conftest import skip_or_fail
 from tests.engines import EngineMissingError, vllm_server
 
@@ -108,7 +108,7 @@ def test_probes_answer_within_a_line_and_know_how_much_they_were_given(engine):
 
 
 def test_a_whole_question_is_probed_and_read(engine, tmp_path):
-    store = JsonlCompletionStore(tmp_path / "completions.jsonl")
+    store = CompletionShards(tmp_path / "completions")
 
     summary = probe_questions(
         engine, PROMPTS, settings=SETTINGS, n_outcomes=4, n_probes=5, seed=3, store=store, chunk_size=7

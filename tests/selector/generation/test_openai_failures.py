@@ -8,7 +8,7 @@ import pytest
 
 from selector.errors import EngineUnavailable, InvalidConfig, ModelNotFound, TokenizerNotFound
 from selector.generation import CompletionKind, Prompt, Request, SamplingSettings, SetAside, open_engine
-from selector.volatility import JsonlCompletionStore, probe_questions, votes_of
+from selector.volatility import CompletionShards, probe_questions, votes_of
 from tests.selector.generation.fake_server import MODEL, chat_body, completion_body, fake_server
 
 SETTINGS = SamplingSettings(max_tokens=40, probe_max_tokens=16, temperature=1.0)
@@ -45,7 +45,7 @@ def test_a_server_that_fails_half_of_the_time_is_asked_until_it_answers(tmp_path
             fails = next(turns) % 2 == 0
         return (500, {"error": {"message": "out of luck"}}) if fails else fine(path, body)
 
-    store = JsonlCompletionStore(tmp_path / "c.jsonl")
+    store = CompletionShards(tmp_path / "completions")
     with fake_server(half) as url:
         engine = open_at(url, concurrency=4)
         summary = probe(engine, store)
@@ -61,7 +61,7 @@ def test_a_server_that_fails_for_good_stops_the_work_and_what_came_is_kept(tmp_p
     def fails_later(path, body):
         return fine(path, body) if next(n_asked) < 8 else (503, {"error": {"message": "model crashed"}})
 
-    store = JsonlCompletionStore(tmp_path / "c.jsonl")
+    store = CompletionShards(tmp_path / "completions")
     with fake_server(fails_later) as url:
         engine = open_at(url, concurrency=2, max_retries=2)
         with pytest.raises(EngineUnavailable, match="model crashed") as caught:
@@ -207,7 +207,7 @@ def test_a_chat_only_server_is_asked_by_chat_under_another_fingerprint(tmp_path)
         asked.append((content, body["temperature"], body["max_tokens"]))
         return 200, chat_body("\\boxed{4}" if "Your response:" in content else "First 2.\n Then 4. So \\boxed{4}")
 
-    store = JsonlCompletionStore(tmp_path / "c.jsonl")
+    store = CompletionShards(tmp_path / "completions")
     with fake_server(chat_only) as url:
         engine = open_at(url)
         by_chat = engine.describe(SETTINGS)

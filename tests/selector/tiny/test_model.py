@@ -16,7 +16,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 from selector.config import SelectionConfig
 from selector.generation import Prompt, open_engine
 from selector.generation.prompts import PROBE_SUFFIX
-from selector.generation.store import JsonlCompletionStore
+from selector.generation.store import CompletionShards
 from selector.pipeline import run_selection
 from selector.tiny import MODEL_DIR, WEIGHTS_SHA256, questions, tokenizer, train
 from selector.tiny.evaluate import SETTINGS, accuracies
@@ -59,7 +59,7 @@ def test_accuracy_is_mixed() -> None:
 def test_calibration_gives_a_finite_threshold_and_sets_of_many_sizes(tmp_path: Path) -> None:
     sets = questions.demo_sets()
     asked = {f"{name}{i}": question for name in ("calibration", "pool") for i, question in enumerate(sets[name][:40])}
-    store = JsonlCompletionStore(tmp_path / "completions.jsonl")
+    store = CompletionShards(tmp_path / "completions")
     prompts = [Prompt(uid, question.text) for uid, question in asked.items()]
 
     with closing(open_engine("transformers", model="assay-tiny")) as engine:
