@@ -185,8 +185,12 @@ def _add_rank(commands: Subparsers) -> None:
     source = likeness.add_mutually_exclusive_group()
     source.add_argument("--embedder", metavar="E", help="sentence-transformers directory or name (default: minilm)")
     source.add_argument("--embeddings", metavar="X.npy", help="one row of numbers for each row of the pool")
-    racing = rank.add_argument_group("racing: only the answers that the picks depend on (recorded answers, in order)")
-    racing.add_argument("--race", choices=RACE_MODES, help="replay a race on --votes (default: off)")
+    racing = rank.add_argument_group("racing: only the answers that the picks depend on")
+    racing.add_argument(
+        "--race",
+        choices=RACE_MODES,
+        help="exact: the same picks (default where a model is asked); with --votes a replay (default: off)",
+    )
     racing.add_argument(
         "--race-calibration", action="store_true", help="race for the threshold too: the same one from fewer answers"
     )
@@ -197,7 +201,10 @@ def _add_rank(commands: Subparsers) -> None:
         "--race-audit", type=int, metavar="N", help="dropped questions completed to see what was missed (default: 32)"
     )
     racing.add_argument(
-        "--race-concurrency", type=int, metavar="N", help="answers that are asked for at a time (default: 256)"
+        "--race-concurrency",
+        type=int,
+        metavar="N",
+        help="answers that are asked for at a time (default: an eighth of the pool, 16 to 256)",
     )
     inside = rank.add_argument_group("what happens inside the model (shift, badge, pivot_trace, ...)")
     inside.add_argument("--internals", metavar="F.npz", help="as `assay probe --internals` wrote them")
@@ -291,8 +298,9 @@ def _check_rank(parser: argparse.ArgumentParser, options: argparse.Namespace) ->
 
 
 def _check_race(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
-    if options.race is not None and options.votes is None:
-        parser.error("--race goes with --votes: it replays a race on recorded answers")
+    if options.votes is None and (options.race == "probabilistic" or options.race_calibration):
+        option = "--race-calibration" if options.race_calibration else "--race probabilistic"
+        parser.error(f"{option} goes with --votes: it replays a race on recorded answers")
     if options.race in ("exact", "probabilistic") and (options.triage_probes or options.triage_labels):
         parser.error("--race exact or probabilistic does not go with triage, which needs a place for every question")
     for name, modes in (
@@ -301,7 +309,8 @@ def _check_race(parser: argparse.ArgumentParser, options: argparse.Namespace) ->
         ("race_error", ("probabilistic",)),
         ("race_audit", ("probabilistic",)),
     ):
-        if getattr(options, name) not in (None, False) and options.race not in modes:
+        race = options.race or ("exact" if options.votes is None else None)
+        if getattr(options, name) not in (None, False) and race not in modes:
             parser.error(f"--{name.replace('_', '-')} goes with --race {' or '.join(modes)}")
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import hashlib
 from argparse import Namespace
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +21,7 @@ from selector.diversity import PACKAGED_EMBEDDERS, check_embedder
 from selector.errors import InvalidConfig, MissingEvidence, NoClusters, PoolTooSmall
 from selector.internals import Internals
 from selector.labeled import read_labeled
+from selector.outcomes import ModelOutcomes
 from selector.output import line, write_ranking
 from selector.pipeline import Progress, run_selection
 from selector.probing import Probed, Questions, probe_files, read_question_file
@@ -52,6 +54,8 @@ class Gathered:
     numbers: Sequence[int] | None = None
     set_aside: Mapping[str, str] = field(default_factory=dict)  # uid -> reason code
     internals: Internals | None = None
+    outcomes: ModelOutcomes | None = None  # of the pool, where they are still to be raced for
+    asked: Collection[str] = ()  # what the questions that were asked are called in the state
     told: dict[str, object] = field(default_factory=dict)  # what the report says of it
 
 
@@ -61,7 +65,7 @@ def rank(options: Namespace, progress: StageProgress, stop: StopOnSignal) -> int
     config = _config(options)
     if options.n_triage_probes < WINDOW:
         raise InvalidConfig("--n-triage-probes", options.n_triage_probes, f"at least {WINDOW}, the window they are in")
-    race = _race(options)
+    race = _race(options, config)
     triage_labels = read_labels(options.triage_labels) if options.triage_labels else {}
     labeled = [*_labeled(options), *triage_labels]
 
@@ -73,7 +77,8 @@ def rank(options: Namespace, progress: StageProgress, stop: StopOnSignal) -> int
         state = None
         if options.votes is None:
             state = stack.enter_context(State(options.state or f"{options.out}.state"))
-            gathered = _ask_model(options, config, labeled, state, progress, stop)
+            racing = stack if race and race.mode != "off" else None
+            gathered = _ask_model(options, config, labeled, state, progress, stop, racing)
         else:
             if options.state:
                 state = stack.enter_context(State(options.state))
@@ -95,10 +100,13 @@ def rank(options: Namespace, progress: StageProgress, stop: StopOnSignal) -> int
             ineligible=gathered.set_aside,
             labeled=labeled,
             race=race,
+            outcomes=gathered.outcomes,
             progress=advance,
         )
         if race:
-            gathered.told |= describe_costs(gathered.pool, gathered.calibration, result, race)
+            gathered.told |= describe_costs(result.pool_votes, gathered.calibration, result, race)
+        if gathered.outcomes:
+            _tell_outcomes(gathered, gathered.outcomes, progress)
         told_of: dict[str, dict[str, object]] = {}
         if triage_labels:
             triage, told_of = routes(result, gathered.pool, triage_labels, grader, gathered.config.grouping)
@@ -143,8 +151,12 @@ def _ask_model(
     state: State,
     progress: StageProgress,
     stop: StopOnSignal,
+    racing: ExitStack | None,
 ) -> Gathered:
-    """Ask what the strategy needs and nothing else; with a calibration set, every answer that the settings name."""
+    """Ask what the strategy needs and nothing else; with a calibration set, every answer that the settings name.
+
+    ``racing`` leaves out the pool's outcomes, and holds the model for as long as they may be asked for.
+    """
     files = [_read_questions(options.pool, options, progress, need_answer=False)]
     if options.calibration:
         files.append(_read_questions(options.calibration, options, progress, need_answer=True))
@@ -183,6 +195,7 @@ def _ask_model(
         stop,
         with_internals=with_internals,
         with_trajectories=bool(options.calibration or cost.trajectories),
+        racing=racing,
     )
     pool = [replace(question, truth=None) for question in probed.votes[0]]
     return Gathered(
@@ -193,6 +206,8 @@ def _ask_model(
         numbers=files[0].numbers,
         set_aside=probed.set_aside,
         internals=probed.internals or load_internals(options.internals, pool),
+        outcomes=probed.outcomes,
+        asked=probed.asked,
         told={"generation": dict(probed.generation), "set_aside": probed.set_aside_messages, **told},
     )
 
@@ -264,7 +279,25 @@ def _config(options: Namespace) -> SelectionConfig:
     )
 
 
-def _race(options: Namespace) -> RaceSettings | None:
+def _tell_outcomes(gathered: Gathered, outcomes: ModelOutcomes, progress: StageProgress) -> None:
+    """Add what the race for the pool's outcomes came to, and what was set aside on the way."""
+    told: dict[str, Any] = gathered.told
+    told["set_aside"] |= {uid: aside.message for uid, aside in outcomes.set_aside.items()}
+    gathered.tokens["outcomes"] = outcomes.count_tokens(gathered.asked)
+    share = 1 - told["tokens_used"] / told["tokens_full"]
+    progress.say(
+        f"{outcomes.n_made:,} outcomes made for the race, which left {told['n_undrawn']:,} unasked: "
+        f"{share:.0%} of the pool's tokens were saved."
+    )
+
+
+def _race(options: Namespace, config: SelectionConfig) -> RaceSettings | None:
+    """Return how the selection is raced: as the options say, else exactly where a model is asked."""
+    mode = options.race
+    is_triage = options.triage_probes or options.triage_labels
+    may_be_raced = STRATEGIES[config.strategy].can_be_raced and options.preset == "recommended" and not is_triage
+    if mode is None and options.votes is None and may_be_raced:
+        mode = "exact"
     given = {
         name: getattr(options, f"race_{name}")
         for name in ("calibration", "error", "concurrency")
@@ -272,7 +305,7 @@ def _race(options: Namespace) -> RaceSettings | None:
     }
     if options.race_audit is not None:
         given["n_audit"] = options.race_audit
-    return RaceSettings(options.race, **given) if options.race else None
+    return RaceSettings(mode, **given) if mode else None
 
 
 def _read_questions(path: str, options: Namespace, progress: StageProgress, *, need_answer: bool) -> Questions:
@@ -303,6 +336,7 @@ def _probe(
     *,
     with_internals: bool = False,
     with_trajectories: bool = True,
+    racing: ExitStack | None = None,
 ) -> Probed:
     probed = probe_files(
         files,
@@ -324,6 +358,7 @@ def _probe(
         should_stop=stop,
         with_internals=with_internals,
         with_trajectories=with_trajectories,
+        racing=racing,
     )
     aside = sorted(probed.set_aside_messages.items())
     _say_first(progress, [f"Question {uid} was set aside: {message}" for uid, message in aside], "were set aside")

@@ -19,18 +19,19 @@ ALPHAS = tuple(Fraction(step, 100) for step in range(1, 51))
 BIN = Fraction(1, 20)
 
 
-def coverage_curve(calibration: Calibration, pool: VoteTable, config: SelectionConfig) -> list[dict[str, Any]]:
+def coverage_curve(calibration: Calibration, pool: VoteTable | None, config: SelectionConfig) -> list[dict[str, Any]]:
     """Return for each alpha of a grid, and the one in use: its threshold, the self-check, the mean size of the sets.
 
     ``q_hat`` is that of the whole calibration set (one for all questions), None where infinite. ``coverage`` and
     ``band`` are those of ``check_coverage``, on the same halves for every alpha; None where a half is too small.
-    ``mean_set_size`` is over all questions of the pool. An alpha too small for the calibration set has no row.
+    ``mean_set_size`` is over all questions of the pool; None where their answers are not all known (``pool`` None). An
+    alpha too small for the calibration set has no row.
     Choosing alpha by this curve is choosing it after seeing the data.
     """
     scores, threshold = calibration.nonconformity_scores, THRESHOLDS[config.quantile]
     alphas = [alpha for alpha in sorted({*ALPHAS, config.alpha_fraction}) if n_wanted(alpha) <= len(scores)]
     q_hats = np.array([threshold(scores, alpha) for alpha in alphas])
-    sizes = _mean_set_sizes(pool, q_hats, config)
+    sizes = [None] * len(alphas) if pool is None else _mean_set_sizes(pool, q_hats, config)
     rows = []
     for alpha, q_hat, size in zip(alphas, q_hats.tolist(), sizes, strict=True):
         check = check_coverage(

@@ -24,7 +24,8 @@ from selector.votes import QuestionVotes, VoteTable, build_table, canonical_orde
 if TYPE_CHECKING:
     from selector.answers import AnswerPolicy, Grader
     from selector.internals import Internals
-    from selector.racing.selection import Raced
+    from selector.racing.live import OutcomeSource
+    from selector.racing.selection import Raced, RacedPool
     from selector.racing.settings import RaceSettings
 
 Progress = Callable[[str, int, int], None]
@@ -37,6 +38,8 @@ class SelectionResult:
     ``scores``, ``acquisition_scores``, ``labels``, ``places`` and ``ineligible`` are aligned with
     ``scores.table.uids``; ``places`` are those in the order of the whole pool, ties broken, from 0; ``ineligible``
     holds a reason code or "". ``calibration`` is None where there was no calibration set, ``raced`` without a race.
+    ``pool_votes`` are the votes that the picks rest on, those that were asked for on the way among them;
+    ``race_history`` how that went, which depends on how fast answers came.
     """
 
     picks: list[Pick]
@@ -47,7 +50,9 @@ class SelectionResult:
     ineligible: list[str]
     calibration: Calibration | None
     report: dict[str, object]
+    pool_votes: Sequence[QuestionVotes]
     raced: Raced | None = None
+    race_history: Sequence[Mapping[str, int]] = ()
 
 
 def run_selection(
@@ -63,6 +68,7 @@ def run_selection(
     ineligible: Mapping[str, str] = MappingProxyType({}),
     labeled: Collection[str] = (),
     race: RaceSettings | None = None,
+    outcomes: OutcomeSource | None = None,
     progress: Progress = lambda stage, done, total: None,
 ) -> SelectionResult:
     """Select questions from recorded votes: the one way from evidence to picks.
@@ -72,13 +78,15 @@ def run_selection(
     a row for each of their uids, in any order. ``ineligible`` maps uids that must not be picked to a reason code.
     ``labeled`` uids already have labels: they are not picked, and the picks go on from the set they form (those that
     are not in the pool count for nothing). ``race`` draws the recorded outcomes in their order, and only those that the
-    picks depend on; questions may then lack outcomes that a race before it did not draw.
+    picks depend on; questions may then lack outcomes that a race before it did not draw, and ``outcomes`` is asked for
+    those that are missing.
     ``progress(stage, done, total)`` is called at the start of each stage and within the long ones. Raises
     MissingEvidence, CalibrationSetTooSmall, FingerprintMismatch, InvalidConfig, PoolTooSmall, CannotRace,
-    MissingCompletions.
+    MissingCompletions, and what ``outcomes`` raises.
     """
     from selector import report as reporting
     from selector.racing.calibration import race_calibration
+    from selector.racing.live import draw_outcomes
     from selector.racing.selection import check_can_race, race_pool
 
     strategy = STRATEGIES[config.strategy]()
@@ -120,9 +128,33 @@ def run_selection(
         return labels, distances, clusters, per_cluster
 
     n_labeled = int(np.count_nonzero(is_labeled))
-    raced_pool = None
+    raced_pool: RacedPool | None = None
+    history: Sequence[Mapping[str, int]] = ()
     if race:
         labels, distances, clusters, per_cluster = clusters_for(config.budget - config.n_controls + n_labeled)
+        is_barred = np.array([uid in barred for uid in pool_table.uids], bool)
+        if outcomes is not None:
+            pool_votes, history = draw_outcomes(
+                pool_votes,
+                config,
+                q_hat=q_hat,
+                labels=labels,
+                distances=distances,
+                is_barred=is_barred,
+                is_labeled=is_labeled,
+                per_cluster=per_cluster,
+                source=strategy.votes,
+                outcomes=outcomes,
+                grader=grader,
+                policy=policy,
+                concurrency=race.concurrency_for(len(pool_votes)),
+                progress=progress,
+            )
+            barred |= {uid: aside.code for uid, aside in outcomes.set_aside.items()}
+            _no_calibration, pool_table = group_votes(
+                pool_votes, [], config=config, grader=grader, policy=policy, progress=progress
+            )
+            pool_table = pool_table.of(strategy.votes)
         raced_pool = race_pool(
             pool_table,
             config,
@@ -130,7 +162,7 @@ def run_selection(
             q_hat=q_hat,
             labels=labels,
             distances=distances,
-            is_barred=np.array([uid in barred for uid in pool_table.uids], bool),
+            is_barred=is_barred,
             is_labeled=is_labeled,
             per_cluster=per_cluster,
             calibration=calibration_table,
@@ -204,7 +236,9 @@ def run_selection(
         ineligible=[reasons.get(uid, "") for uid in pool_table.uids],
         calibration=calibration,
         report=report,
+        pool_votes=pool_votes,
         raced=raced_pool.raced if raced_pool else None,
+        race_history=history,
     )
 
 

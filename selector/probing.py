@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from selector.errors import InvalidConfig, InvalidRow, UnusableFile
 from selector.generation import CompletionKind, Engine, Prompt, SamplingSettings, SetAside, open_engine
 from selector.internals import Internals
+from selector.outcomes import ModelOutcomes
 from selector.rows import QuestionRow, RejectedRow, question_uid, read_questions
 from selector.state import State
 from selector.volatility import probe_questions, votes_of
@@ -39,6 +40,8 @@ class Probed:
     generation: Mapping[str, object]
     n_made: int
     internals: Internals | None = None  # of the first file's questions, where asked for
+    asked: Collection[str] = ()  # the keys of the questions in the store
+    outcomes: ModelOutcomes | None = None  # where the first file's are still to be raced for
 
 
 def read_question_file(
@@ -86,47 +89,67 @@ def probe_files(
     should_stop: Callable[[], bool],
     with_internals: bool = False,
     with_trajectories: bool = True,
+    racing: ExitStack | None = None,
 ) -> Probed:
     """Ask the model about every question of the files and read its answers; what ``state`` has is not asked again.
 
     Completions are kept under the hash of text and choices, so that ids may repeat between files. ``settings`` holds
     temperature, top_p and max_tokens; None takes the model's own recommendation, else the default. A question that
     the engine sets aside keeps its place with every answer unread. ``with_internals`` reads the model's internals along
-    the chains of the first file's questions; ``with_trajectories`` False leaves out chains that nothing needs. Raises
-    StateMismatch, EngineError, Stopped, and InvalidConfig for an engine that shows no internals.
+    the chains of the first file's questions; ``with_trajectories`` False leaves out chains that nothing needs.
+    ``racing`` leaves out the first file's outcomes: they are asked for afterwards, of a model that stays open for as
+    long as this stack. Raises StateMismatch, EngineError, Stopped, and InvalidConfig for an engine that shows no
+    internals.
     """
     if with_internals:
         check_shows_internals(engine)
     prompts = {key: Prompt(key, row.text, row.choices) for file in files for row in file.rows for key in [_key(row)]}
     progress("loading the model", 0, 1)
-    with closing(open_engine(engine, **dict(engine_options))) as model:  # type: ignore[arg-type]
+    with ExitStack() as stack:
+        model = open_engine(engine, **dict(engine_options))  # type: ignore[arg-type]
+        (racing or stack).enter_context(closing(model))
         given = {name: value for name, value in settings.items() if value is not None}
         sampling = SamplingSettings(**{**model.recommended_sampling(), **given})  # type: ignore[arg-type]
         fingerprint, generation = model.fingerprint(sampling), model.describe(sampling)
         state.claim(fingerprint, generation)
-        summary = probe_questions(
-            model,
-            list(prompts.values()),
-            settings=sampling,
-            n_outcomes=n_outcomes,
-            n_probes=n_probes,
-            seed=seed,
-            store=state.completions,
-            with_trajectories=with_trajectories or with_internals,
-            progress=progress,
-            should_stop=should_stop,
-        )
-        aside = {question.uid: question for question in summary.set_aside}
-        internals = None
+        complete = {_key(row) for file in files[1 if racing else 0 :] for row in file.rows}
+        summaries = [
+            probe_questions(
+                model,
+                [prompt for key, prompt in prompts.items() if (key in complete) is is_complete],
+                settings=sampling,
+                n_outcomes=n_outcomes if is_complete else 0,
+                n_probes=n_probes,
+                seed=seed,
+                store=state.completions,
+                with_trajectories=with_trajectories or with_internals,
+                progress=progress,
+                should_stop=should_stop,
+            )
+            for is_complete in ((True, False) if racing else (True,))
+        ]
+        aside = {question.uid: question for summary in summaries for question in summary.set_aside}
+        internals = outcomes = None
         if with_internals:
             internals = _internals(model, files[0].rows, aside, fingerprint, state, progress, should_stop)
+        if racing:
+            outcomes = ModelOutcomes(
+                model,
+                {row.uid: prompts[_key(row)] for row in files[0].rows},
+                settings=sampling,
+                seed=seed,
+                store=state.completions,
+                should_stop=should_stop,
+            )
+            racing.enter_context(closing(outcomes))
 
-    def votes(row: QuestionRow) -> QuestionVotes:
+    def votes(row: QuestionRow, *, is_raced: bool) -> QuestionVotes:
         key = _key(row)
         if key in aside:
             found = QuestionVotes(key, ("",) * n_probes, ("",) * n_outcomes)
         else:
-            found = votes_of(key, state.completions.load([key]), n_outcomes, n_probes)
+            made = state.completions.load([key])
+            found = votes_of(key, made, n_outcomes, n_probes, may_lack_outcomes=is_raced)
         return replace(
             found,
             uid=row.uid,
@@ -139,15 +162,21 @@ def probe_files(
 
     rows_aside = {row.uid: aside[_key(row)] for file in files for row in file.rows if _key(row) in aside}
     return Probed(
-        votes=[[votes(row) for row in file.rows] for file in files],
+        votes=[[votes(row, is_raced=racing is not None and file is files[0]) for row in file.rows] for file in files],
         set_aside={uid: question.code for uid, question in rows_aside.items()},
         set_aside_messages={uid: question.message for uid, question in rows_aside.items()},
-        tokens=summary.tokens,
+        tokens=_total([summary.tokens for summary in summaries]),
         fingerprint=fingerprint,
         generation=generation,
-        n_made=summary.n_completions_made,
+        n_made=sum(summary.n_completions_made for summary in summaries),
         internals=internals,
+        asked=prompts.keys() - aside.keys(),
+        outcomes=outcomes,
     )
+
+
+def _total(counts: Sequence[Mapping[str, int]]) -> dict[str, int]:
+    return {name: sum(each[name] for each in counts) for name in counts[0]}
 
 
 def check_shows_internals(engine: str) -> None:

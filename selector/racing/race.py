@@ -150,6 +150,15 @@ class Race:
         self._settle()
         return sum(contest.undecided_aim == 0 for contest in self._clusters.values())
 
+    @property
+    def n_open(self) -> int:
+        """How many questions can still be among the best of their cluster, or are."""
+        self._settle()
+        bars = {name: each.bar(each.aims[0]) for name, each in self._clusters.items()}
+        return sum(
+            self.worth.high[row] >= bars[name] for row in self._rows if (name := int(self.plan.labels[row])) in bars
+        )
+
     # What is known
 
     @property

@@ -139,6 +139,44 @@ def replay(race: Race, table: VoteTable, progress: Callable[[int, int], None]) -
         progress(min(race.n_clusters_decided, n_clusters), n_clusters)
 
 
+def run_race(
+    race: Race,
+    run: Callable[[Race], None],
+    config: SelectionConfig,
+    uids: Sequence[str],
+    labels: NDArray[np.intp],
+    *,
+    is_barred: NDArray[np.bool_],
+    is_labeled: NDArray[np.bool_],
+    per_cluster: int,
+) -> tuple[list[int], int | None]:
+    """Run a race for the controls, where there are some, and then for the picks: ``run`` brings it to its end.
+
+    Return the controls, and how many questions may be picked, where the race needed to know. ``race`` begins with a
+    plan that settles eligibility where there are controls; what ``run`` bars on the way it writes into ``is_barred``.
+    """
+    controls: list[int] = []
+    n_eligible = None
+    if config.n_controls:  # drawn from all that may be picked, so that of every question this must be known
+        run(race)
+        may_be_picked = ~is_barred & np.array([race.bounds(row)[0] >= 0 for row in range(len(race))], bool)
+        n_eligible = int(np.count_nonzero(may_be_picked))
+        controls = draw_controls(uids, may_be_picked, config.n_controls, config.seed)
+    is_control = np.zeros(len(race), bool)
+    is_control[controls] = True
+    race.replan(
+        Plan(
+            labels,
+            shares_of(labels, is_labeled, per_cluster),
+            config.budget - len(controls),
+            excluded=is_barred | is_control,
+            complete=tuple(controls),
+        )
+    )
+    run(race)
+    return controls, n_eligible
+
+
 def race_pool(
     table: VoteTable,
     config: SelectionConfig,
@@ -168,7 +206,7 @@ def race_pool(
         q_hats=q_hats,
         distances=distances,
         plan=plan,
-        concurrency=settings.concurrency,
+        concurrency=settings.concurrency_for(len(table)),
         urn=Urn.fit(calibration) if settings.mode == "probabilistic" else None,
         error=settings.error,
     )
@@ -176,25 +214,16 @@ def race_pool(
     def advance(done: int, total: int) -> None:
         progress("racing", done, total)
 
-    controls: list[int] = []
-    n_eligible = None
-    if config.n_controls:  # drawn from all that may be picked, so that of every question this must be known
-        replay(race, table, advance)
-        may_be_picked = ~is_barred & np.array([race.bounds(row)[0] >= 0 for row in range(len(table))], bool)
-        n_eligible = int(np.count_nonzero(may_be_picked))
-        controls = draw_controls(table.uids, may_be_picked, config.n_controls, config.seed)
-    is_control = np.zeros(len(table), bool)
-    is_control[controls] = True
-    race.replan(
-        Plan(
-            labels,
-            shares_of(labels, is_labeled, per_cluster),
-            config.budget - len(controls),
-            excluded=is_barred | is_control,
-            complete=tuple(controls),
-        )
+    controls, n_eligible = run_race(
+        race,
+        lambda race: replay(race, table, advance),
+        config,
+        table.uids,
+        labels,
+        is_barred=is_barred,
+        is_labeled=is_labeled,
+        per_cluster=per_cluster,
     )
-    replay(race, table, advance)
     told = _audited(race, table, settings, config.seed) if isinstance(race, ProbableRace) else {}
     bounds = np.array([race.bounds(row) for row in range(len(table))], np.int64).reshape(-1, 2)
     raced = Raced(

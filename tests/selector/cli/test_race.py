@@ -136,7 +136,7 @@ def test_strategies_that_need_every_answer_say_so(folder, capsys, strategy):
 @pytest.mark.parametrize(
     "options",
     [
-        ("pool.jsonl", "--calibration", "c.jsonl", "--model", "m", "--race", "exact"),
+        ("pool.jsonl", "--calibration", "c.jsonl", "--model", "m", "--race", "probabilistic"),
         ("--votes", "p", "--calibration-votes", "c", "--race-calibration"),
         ("--votes", "p", "--calibration-votes", "c", "--race", "exact", "--race-error", "0.1"),
     ],

@@ -12,7 +12,9 @@ import pytest
 
 from selector import probing
 from selector.cli import main
+from selector.generation.contract import CompletionKind, SetAside
 from selector.generation.scripted import ScriptedEngine
+from selector.rows import question_uid
 from tests.conftest import ROOT
 from tests.selector.cli.stored import completions_in
 
@@ -55,6 +57,12 @@ def report_of(folder, out="picks.jsonl"):
 
 def n_stored(folder, state="state"):
     return len(completions_in(folder / state))
+
+
+def picks_in(path):
+    """Return the picks, without what a race cannot know of them."""
+    picks = [json.loads(line) for line in path.read_text().splitlines()]
+    return [{name: value for name, value in pick.items() if name not in ("tied_with", "tie_break_reason")} for pick in picks]
 
 
 def errors(capsys):
@@ -255,7 +263,7 @@ def test_probed_votes_rank_as_the_model_does(folder):
     )  # fmt: skip
 
     assert status == 0
-    assert (folder / "later.jsonl").read_bytes() == (folder / "picks.jsonl").read_bytes()
+    assert picks_in(folder / "later.jsonl") == picks_in(folder / "picks.jsonl")
 
 
 def test_probing_with_other_settings_is_noticed_later(folder, capsys):
@@ -330,3 +338,63 @@ def test_a_server_without_an_address_is_wrong_usage(folder, capsys):
 
     assert stopped.value.code == 2
     assert "--base-url is missing" in capsys.readouterr().err
+
+
+def test_a_model_is_asked_only_for_outcomes_that_the_picks_depend_on(folder, capsys):
+    rank(folder, "--race", "off", out="whole.jsonl", state="whole")
+    rank(folder, "--outcomes", "12", "--race", "off", out="whole.jsonl", state="whole")
+    capsys.readouterr()
+
+    assert rank(folder, "--outcomes", "12") == 0
+
+    report, whole = report_of(folder), report_of(folder, "whole.jsonl")
+    assert picks_in(folder / "picks.jsonl") == picks_in(folder / "whole.jsonl")
+    assert report["race"]["mode"] == "exact"
+    assert 0 < report["n_undrawn"] == report["rollouts_full"] - report["rollouts_used"]
+    assert report["tokens"]["outcomes"] < whole["tokens"]["outcomes"]
+    assert n_stored(folder) == n_stored(folder, "whole") - report["n_undrawn"]
+    assert f"left {report['n_undrawn']} unasked" in capsys.readouterr().err
+
+
+def test_a_raced_run_that_was_stopped_goes_on_and_asks_for_nothing_twice(folder, monkeypatch):
+    rank(folder, "--outcomes", "12", out="once.jsonl", state="once")
+    made = []
+    real = ScriptedEngine.complete
+
+    def complete(self, requests, settings, seed):
+        for result in real(self, requests, settings, seed):
+            made.append((result.uid, result.kind, result.index))
+            if len(made) == 500:
+                os.kill(os.getpid(), signal.SIGTERM)
+            yield result
+
+    monkeypatch.setattr(ScriptedEngine, "complete", complete)
+    assert rank(folder, "--outcomes", "12") == 130
+    assert len(made) < n_stored(folder, "once")
+    assert not (folder / "picks.jsonl").exists()
+
+    assert rank(folder, "--outcomes", "12") == 0
+
+    assert len(made) == len(set(made))
+    assert (folder / "picks.jsonl").read_bytes() == (folder / "once.jsonl").read_bytes()
+
+
+def test_a_question_that_is_refused_in_the_middle_of_a_race_is_not_picked(folder, monkeypatch):
+    rank(folder, "--outcomes", "12", out="before.jsonl", state="before")
+    refused = picks_in(folder / "before.jsonl")[0]["id"]
+    text = next(json.loads(line)["problem"] for line in (folder / "pool.jsonl").read_text().splitlines()
+                if json.loads(line)["id"] == refused)  # fmt: skip
+    key = question_uid(text, ())
+    real = ScriptedEngine.complete
+
+    def complete(self, requests, settings, seed):
+        for result in real(self, requests, settings, seed):
+            is_late = result.uid == key and result.kind is CompletionKind.OUTCOME and result.index > 2
+            yield SetAside(key, "refused", "No more of this.") if is_late else result
+
+    monkeypatch.setattr(ScriptedEngine, "complete", complete)
+    assert rank(folder, "--outcomes", "12") == 0
+
+    assert refused not in {pick["id"] for pick in picks_in(folder / "picks.jsonl")}
+    assert len(picks_in(folder / "picks.jsonl")) == 4
+    assert report_of(folder)["set_aside"] == {refused: "No more of this."}
