@@ -9,7 +9,7 @@ import subprocess
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -24,11 +24,18 @@ class EngineMissingError(Exception):
 
 
 @contextmanager
-def vllm_server(model_dir: Path, *, name: str | None = None, max_model_len: int | None = None) -> Iterator[str]:
+def vllm_server(
+    model_dir: Path,
+    *,
+    name: str | None = None,
+    max_model_len: int | None = None,
+    started: Callable[[subprocess.Popen[bytes]], object] = lambda server: None,
+) -> Iterator[str]:
     """Serve a model with the CPU build of vLLM and yield the base URL of its API.
 
-    ``name`` is what the server calls the model (its directory, unless given). The whole process group is ended on
-    the way out: vLLM's engine process outlives a parent that is merely killed.
+    ``name`` is what the server calls the model (its directory, unless given); ``started`` is given its process, the
+    leader of a group. The whole group is ended on the way out: vLLM's engine process outlives a parent that is merely
+    killed.
     """
     if not (VLLM_PYTHON.parent.parent / ".installed").exists():
         raise EngineMissingError("vLLM is not installed in .venv-vllm: run .ci/vllm.sh")
@@ -44,6 +51,7 @@ def vllm_server(model_dir: Path, *, name: str | None = None, max_model_len: int 
         server = subprocess.Popen(
             command, env=_vllm_environment(), stdout=output, stderr=subprocess.STDOUT, start_new_session=True
         )
+    started(server)
     try:
         _wait_until_healthy(server, f"http://127.0.0.1:{port}/health", log)
         yield f"http://127.0.0.1:{port}/v1"
