@@ -4,7 +4,7 @@ A question has a home, chosen by rendezvous hashing of its uid over the replicas
 their prefix in one replica's cache. A replica with room and nothing of its own takes whole questions from another's
 queue, as long as none of their requests was sent; they stay where they were taken to. Each replica is trusted with few
 completions at once at first, with more as it answers, and with fewer while it answers at less than half the pace of
-the fastest, so that a slow one never holds much that others could have done.
+the fastest; and it begins nothing that the others would have finished sooner.
 
 Everything here runs in one event loop, so that a group of requests is in one place at a time, and only the task that
 asks for it can answer it.
@@ -17,7 +17,6 @@ import hashlib
 import logging
 import random
 import time
-from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from typing import Any
 
@@ -84,14 +83,15 @@ class Fleet:
                 _cancel(replica.sent[group])
                 replica.finished(group)
                 taken.append(group)
-            for question in list(replica.waiting) if uid is None else [uid] if uid in replica.waiting else []:
-                groups = replica.waiting.pop(question)
-                taken += [group for group in groups if is_meant(group)]
-                if kept := deque(group for group in groups if not is_meant(group)):
-                    replica.waiting[question] = kept
+            for question in list(replica.waiting) if uid is None else [uid]:
+                for group in replica.take(question):
+                    if is_meant(group):
+                        taken.append(group)
+                    else:
+                        replica.put(group)
         return sum(len(group.requests) for group in taken)
 
-    def _queue(self, group: Group, *, is_first: bool = False) -> None:
+    def _queue(self, group: Group) -> None:
         """Put a group into the queue of its question's home."""
         ranked = sorted(self.replicas, key=lambda replica: _weight(replica.url, group.uid), reverse=True)
         home = self._moved.get(group.uid)
@@ -103,7 +103,7 @@ class Fleet:
                 self._fail([group.sink])
             return
         self._settle(group.uid, home, ranked[0])
-        home.waiting.setdefault(group.uid, deque()).append(group)
+        home.put(group)
 
     def _settle(self, uid: str, home: Replica, hashed: Replica | None = None) -> None:
         if home is hashed:
@@ -112,34 +112,45 @@ class Fleet:
             self._moved[uid] = home
 
     def _dispatch(self) -> None:
-        """Send what there is room for: every replica's own first, then whole questions that wait for another."""
-        for replica in self.replicas:
-            while replica.waiting and replica.has_room(len(_first_group(replica).requests)):
-                self._send(replica)
-        is_stealing = True
-        while is_stealing:
-            is_stealing = False
-            for replica in self.replicas:
-                if not replica.waiting and replica.has_room() and self._steal(replica):
-                    is_stealing = True
-                    while replica.waiting and replica.has_room(len(_first_group(replica).requests)):
-                        self._send(replica)
+        """Send what there is room for, the fastest first: a replica's own, then whole questions of the others."""
+        in_order = sorted(self.replicas, key=lambda replica: replica.seconds or 0.0)
+        for replica in in_order:
+            self._send_own(replica)
+        while any(self._steal(replica) for replica in in_order):
+            pass
+        if not any(replica.sent for replica in in_order):  # what others are too slow for, or failed at
+            for replica in in_order:
+                if replica.waiting and replica.has_room():
+                    self._send(replica)
+
+    def _send_own(self, replica: Replica) -> None:
+        while replica.waiting and replica.has_room(len(replica.first().requests)) and self._helps(replica):
+            self._send(replica)
+
+    def _helps(self, replica: Replica) -> bool:
+        """Say whether a replica would answer before the others had answered all that waits without it."""
+        others = [other for other in self.replicas if other is not replica and other.is_up and other.seconds]
+        if not replica.seconds or not others:
+            return True
+        n_waiting = sum(each.n_waiting for each in self.replicas)
+        n_a_second = sum(other.window / (other.seconds or 1.0) for other in others)
+        return replica.seconds <= SLOW * min(other.seconds or 0.0 for other in others) + n_waiting / n_a_second
 
     def _steal(self, thief: Replica) -> bool:
-        others = [(len(other.waiting), other) for other in self.replicas if other is not thief]
-        for _, other in sorted(others, key=lambda pair: -pair[0]):
-            if (uid := other.last_movable(thief)) is not None:
-                thief.waiting[uid] = other.waiting.pop(uid)
+        """Take a question that waits for another, if there is nothing else to do; say whether one was taken."""
+        if thief.waiting or not thief.has_room() or not self._helps(thief):
+            return False
+        for other in sorted(self.replicas, key=lambda replica: -replica.n_waiting):
+            if other is not thief and (uid := other.last_movable(thief)) is not None:
+                for group in other.take(uid):
+                    thief.put(group)
                 self._settle(uid, thief)
+                self._send_own(thief)
                 return True
         return False
 
     def _send(self, replica: Replica) -> None:
-        group = _first_group(replica)
-        groups = replica.waiting[group.uid]
-        groups.popleft()
-        if not groups:
-            del replica.waiting[group.uid]
+        group = replica.take_first()
         replica.n_sent_of[group.uid] += 1
         replica.sent[group] = self._task(self._answer(replica, group))
 
@@ -220,7 +231,7 @@ class Fleet:
         group.n_failures = 0
         if untried:
             self._settle(group.uid, max(untried, key=lambda other: _weight(other.url, group.uid)))
-            for waiting in replica.waiting.pop(group.uid, ()):
+            for waiting in replica.take(group.uid):
                 self._queue(waiting)
         return True
 
@@ -242,8 +253,7 @@ class Fleet:
             _cancel(replica.sent[group])
             replica.finished(group)
             group.is_pausing = False
-        waiting, replica.waiting = replica.waiting, {}
-        for group in [*lost, *(group for groups in waiting.values() for group in groups)]:
+        for group in [*lost, *(group for uid in list(replica.waiting) for group in replica.take(uid))]:
             self._queue(group)
         self._watch(replica)
         self._dispatch()
@@ -321,10 +331,6 @@ def pause_seconds(n_failures: int, retry_after: float | None, rng: random.Random
 
 def _weight(url: str, uid: str) -> bytes:
     return hashlib.blake2b(f"{url}\0{uid}".encode(), digest_size=8).digest()
-
-
-def _first_group(replica: Replica) -> Group:
-    return next(iter(replica.waiting.values()))[0]
 
 
 def _cancel(task: asyncio.Task[None]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter, deque
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -76,6 +77,7 @@ class Replica:
     n_answers: int = 0
     seconds: float | None = None  # that an answer takes, smoothed
     waiting: dict[str, deque[Group]] = field(default_factory=dict)
+    n_waiting: int = 0  # completions
     sent: dict[Group, asyncio.Task[None]] = field(default_factory=dict)
     n_sent_of: Counter[str] = field(default_factory=Counter)
 
@@ -84,13 +86,37 @@ class Replica:
             return self.is_up and not self.sent
         return not self.sent or sum(len(group.requests) for group in self.sent) + n_more <= self.window
 
+    def put(self, group: Group) -> None:
+        """Let a group wait, with others of its question or at the end."""
+        self.waiting.setdefault(group.uid, deque()).append(group)
+        self.n_waiting += len(group.requests)
+
+    def first(self) -> Group:
+        """Return what is sent next; something waits."""
+        return next(iter(self.waiting.values()))[0]
+
+    def take_first(self) -> Group:
+        group = self.first()
+        self.waiting[group.uid].popleft()
+        if not self.waiting[group.uid]:
+            del self.waiting[group.uid]
+        self.n_waiting -= len(group.requests)
+        return group
+
+    def take(self, uid: str) -> Sequence[Group]:
+        """Return what waits of a question, and let it wait here no more."""
+        groups = self.waiting.pop(uid, deque())
+        self.n_waiting -= sum(len(group.requests) for group in groups)
+        return groups
+
     def groups(self) -> list[Group]:
         return [*self.sent, *(group for groups in self.waiting.values() for group in groups)]
 
     def last_movable(self, to: Replica) -> str | None:
-        """Return the question that would be asked last, of those of which nothing was sent and the other can do."""
+        """Return the question that would be asked last, of those of which nothing was sent and the other can begin."""
         for uid, groups in reversed(self.waiting.items()):
-            if uid not in self.n_sent_of and not any(to in group.failed_at for group in groups):
+            is_free = uid not in self.n_sent_of and not any(to in group.failed_at for group in groups)
+            if is_free and to.has_room(len(groups[0].requests)):
                 return uid
         return None
 

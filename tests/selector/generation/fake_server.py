@@ -1,7 +1,7 @@
 """A small server with OpenAI's API, for what a real one does not do when asked: fail, refuse, or know only chat.
 
-As a process of its own, to be killed: python -m tests.selector.generation.fake_server PORT LOG, where LOG gets one line
-of JSON for every request it was sent.
+As a process of its own, to be killed: python -m tests.selector.generation.fake_server PORT LOG [SECONDS SLOTS], where
+LOG gets one line of JSON for every request it was sent; each takes SECONDS, and SLOTS of them are answered at once.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -98,16 +99,18 @@ def fake_server(answer: Callable[[str, dict], Answer], *, context: int = 256) ->
         server.server_close()
 
 
-def main(port: int, log: Path) -> None:
-    lock = threading.Lock()
+def main(port: int, log: Path, seconds: float = 0.0, n_slots: int = 64) -> None:
+    lock, slots = threading.Lock(), threading.Semaphore(n_slots)
 
     def answer(path: str, body: dict) -> Answer:
         with lock, log.open("a") as lines:
             lines.write(json.dumps(body) + "\n")
+        with slots:
+            time.sleep(seconds)
         return 200, completion_body(body)
 
     listening(answer, port=port).serve_forever()
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]), Path(sys.argv[2]))
+    main(int(sys.argv[1]), Path(sys.argv[2]), *map(float, sys.argv[3:4]), *map(int, sys.argv[4:5]))
