@@ -75,6 +75,7 @@ urlpatterns = [
     path("runs/<int:run_id>/progress/", run_views.run_progress, name="run-progress"),
     path("runs/<int:run_id>/cancel/", run_views.run_cancel, name="run-cancel"),
     path("runs/<int:run_id>/retry/", run_views.run_retry, name="run-retry"),
+    path("runs/<int:run_id>/complete/", run_views.run_complete, name="run-complete"),
     path("runs/<int:run_id>/scores.csv", run_details.run_scores, name="run-scores"),
     path("runs/<int:run_id>/questions/<int:question_id>/", run_details.run_question, name="run-question"),
     path("runs/<int:run_id>/round/new/", round_views.round_new, name="round-new"),

@@ -15,16 +15,18 @@ from labeling.engine.generation import check_same_settings
 from labeling.engine.internals import check_shows_internals
 from labeling.engine.selection import (
     StrategyCard,
+    can_be_raced,
     check_calibration_size,
     check_embedder,
     config_as_json,
     fit_to_strategy,
+    is_raced_by_default,
     n_given_clusters,
     needs_budget,
     reads_answers,
     strategy_card,
 )
-from labeling.errors import EngineFailure, LabelingError
+from labeling.errors import Conflict, EngineFailure, LabelingError
 from labeling.models import CalibrationSet, PolicyModel, Pool, RecordedVotes, SelectionRun, User
 from labeling.queries.runs import picks_gone_on_from, questions_chosen, questions_spoken_for, recorded_clusters
 
@@ -44,6 +46,7 @@ def create_run(
     embedder: str = DEFAULT_EMBEDDER,
     question_limit: int | None = None,
     continues: SelectionRun | None = None,
+    race: str | None = None,
     **config: Any,
 ) -> SelectionRun:
     """Queue a selection run; a worker takes it up.
@@ -53,7 +56,9 @@ def create_run(
     is asked. ``config`` holds further fields of the selection's settings (preset, strategy, alpha, lam, n_outcomes,
     n_probes, n_clusters, per_cluster, control_share, seed, min_readable, ...); None leaves one as the preset has it.
     ``question_limit`` takes only that many questions of the pool, always the same ones. The picks of ``continues``, and
-    of the runs that it went on from, count as labeled. ``by`` is None from the shell.
+    of the runs that it went on from, count as labeled. ``race``: "exact" asks a model for full answers only where the
+    picks depend on them, "off" for all; None is exact where it can be, "off" for the published rules. ``by`` is None
+    from the shell.
     Refused before anything is asked of a model: settings without meaning, fewer questions that may be picked than the
     budget, a strategy without what it needs, an embedder that is not there, clusters that do not fit, a calibration set
     too small for alpha, votes of pool and calibration set from different settings. An embedder on the model hub is
@@ -132,8 +137,10 @@ def create_run(
         _check_enough_to_pick(pool, chosen, calibration_set if asks_answers else None, continues, settings)
     if embedder:
         check_embedder(embedder)
+    race = _race(race, card, settings, asks_model=policy_model is not None, is_calibrated=calibration_set is not None)
     with transaction.atomic():
         run = SelectionRun.objects.create(
+            race=race,
             pool=pool,
             calibration_set=calibration_set if asks_answers else None,
             continues=continues,
@@ -144,8 +151,30 @@ def create_run(
             config=settings,
             created_by=by,
         )
-        record_event("run.created", target=run, by=by, pool=pool, config=settings)
+        record_event("run.created", target=run, by=by, pool=pool, config=settings, race=race)
     return run
+
+
+def complete_run(run: SelectionRun, *, by: User | None) -> SelectionRun:
+    """Queue a run with the settings of a raced one and all answers: only those that the race left out are asked.
+
+    Raises Conflict run_not_raced for a run that asks for all answers anyway.
+    """
+    policies.check_can_manage(run.pool, by)
+    if run.race == SelectionRun.Race.OFF:
+        raise Conflict(_("%(run)s asks for all answers already.") % {"run": run}, code="run_not_raced")
+    return create_run(
+        pool=run.pool,
+        by=by,
+        calibration_set=run.calibration_set,
+        policy_model=run.policy_model,
+        embedder=run.embedder,
+        question_limit=run.question_limit,
+        continues=run.continues,
+        race=SelectionRun.Race.OFF,
+        preset=run.config["preset_name"],
+        **{name: value for name, value in run.config.items() if name != "preset_name"},
+    )
 
 
 @transaction.atomic
@@ -167,6 +196,22 @@ def retry_run(run: SelectionRun, *, by: User | None) -> SelectionRun:
     work.retry(run, generation_fingerprint="" if run.policy_model_id else run.generation_fingerprint)
     record_event("run.retried", target=run, by=by, pool=run.pool)
     return run
+
+
+def _race(
+    wanted: str | None, card: StrategyCard, settings: Mapping[str, object], *, asks_model: bool, is_calibrated: bool
+) -> str:
+    """Return how the run is raced. Raises LabelingError where a race is wanted and there is none."""
+    may_be_raced = asks_model and is_calibrated and can_be_raced(settings)
+    if wanted == SelectionRun.Race.EXACT and not may_be_raced:
+        words = _(
+            "The run cannot be raced: a race asks a model for the answers that the largest prediction sets depend on. "
+            "“%(title)s” needs all of them, or there is no model or no calibration set. Ask for all answers."
+        )
+        raise LabelingError(words % {"title": card.title}, code="invalid_run")
+    if wanted is not None:
+        return wanted
+    return SelectionRun.Race.EXACT if may_be_raced and is_raced_by_default(settings) else SelectionRun.Race.OFF
 
 
 def _check_sources(card: StrategyCard, *, has_answers: bool, has_calibration: bool) -> None:

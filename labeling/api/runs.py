@@ -40,6 +40,13 @@ class NewRunSerializer(Serializer):
     question_limit = serializers.IntegerField(
         min_value=1, max_value=MOST_QUESTIONS, required=False, allow_null=True, default=None
     )
+    race = serializers.ChoiceField(
+        SelectionRun.Race.choices,
+        required=False,
+        allow_null=True,
+        default=None,
+        help_text="Whether a model is asked for full answers only where the picks depend on them; by default it is.",
+    )
     embedder = serializers.CharField(
         max_length=300, required=False, allow_blank=True, default=actions.DEFAULT_EMBEDDER, help_text="Empty: none."
     )
@@ -76,6 +83,7 @@ class RunSerializer(Serializer):
     embedder = serializers.CharField()
     config = serializers.DictField()
     question_limit = serializers.IntegerField(allow_null=True)
+    race = serializers.ChoiceField(SelectionRun.Race.choices)
     continues = serializers.IntegerField(source="continues_id", allow_null=True)
     created_at = serializers.DateTimeField()
     finished_at = serializers.DateTimeField(allow_null=True)
@@ -126,7 +134,9 @@ class PickSerializer(Serializer):
 
 class ScoreSerializer(Serializer):
     uid = serializers.CharField(source="question.uid")
-    set_size = serializers.IntegerField()
+    set_size = serializers.IntegerField(help_text="After a race, what it is at least.")
+    set_size_at_most = serializers.IntegerField(allow_null=True, help_text="After a race.")
+    n_drawn = serializers.IntegerField(allow_null=True, help_text="Full answers that a race asked for.")
     acquisition_score = serializers.FloatField()
     entropy = serializers.FloatField()
     n_readable = serializers.IntegerField()
@@ -234,6 +244,13 @@ class RunRetry(RunEndpoint):
     def post(self, request: Request, run_id: int) -> Response:
         """Queue a failed or cancelled run again; it goes on from the stored answers."""
         return self.answer(actions.retry_run(self.run(request, run_id), by=request.user))
+
+
+class RunComplete(RunEndpoint):
+    @operation(gives=RunDetailSerializer)
+    def post(self, request: Request, run_id: int) -> Response:
+        """Start a run with a raced one's settings and all answers; only those that the race left out are asked."""
+        return self.answer(actions.complete_run(self.run(request, run_id), by=request.user))
 
 
 class Strategies(Endpoint):

@@ -53,6 +53,7 @@ run_urls = [
     path("report/", runs.RunReport.as_view(), name="api-run-report"),
     path("cancel/", runs.RunCancel.as_view(), name="api-run-cancel"),
     path("retry/", runs.RunRetry.as_view(), name="api-run-retry"),
+    path("complete/", runs.RunComplete.as_view(), name="api-run-complete"),
     path("rounds/", rounds.RunRounds.as_view(), name="api-run-rounds"),
     path("comparisons/", comparisons.RunComparisons.as_view(), name="api-run-comparisons"),
 ]

@@ -96,10 +96,12 @@ def votes_from_completions(
     n_outcomes: int,
     n_probes: int,
     skip_missing: bool = False,
+    may_lack_outcomes: bool = False,
 ) -> list[QuestionVotes]:
     """Read every row's votes from its stored completions. Raises MissingCompletions.
 
-    ``skip_missing`` leaves out the rows that lack some instead: deleted since, to save room.
+    ``skip_missing`` leaves out the rows that lack some instead: deleted since, to save room. ``may_lack_outcomes``
+    takes those that are there, as a race draws them.
     """
     answers: dict[str, QuestionVotes] = {}
     for chunk in _chunks({row.fingerprint for row in rows}):
@@ -108,7 +110,13 @@ def votes_from_completions(
             completions[completion.uid].append(completion)
         for fingerprint in chunk:
             try:
-                answers[fingerprint] = votes_of(fingerprint, completions[fingerprint], n_outcomes, n_probes)
+                answers[fingerprint] = votes_of(
+                    fingerprint,
+                    completions[fingerprint],
+                    n_outcomes,
+                    n_probes,
+                    may_lack_outcomes=may_lack_outcomes,
+                )
             except MissingCompletions:
                 if not skip_missing:
                     raise
@@ -126,6 +134,7 @@ def stored_votes(run: SelectionRun, rows: Rows) -> list[QuestionVotes]:
         n_outcomes=run.config["n_outcomes"],
         n_probes=run.config["n_probes"],
         skip_missing=True,
+        may_lack_outcomes=run.race != SelectionRun.Race.OFF,
     )
 
 

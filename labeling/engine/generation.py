@@ -12,6 +12,7 @@ from labeling.models import GenerationSettings, PolicyModel
 from selector.errors import FingerprintMismatch, InvalidConfig
 from selector.generation import ENGINES, Engine, Prompt, SamplingSettings, open_engine
 from selector.generation.addresses import server_urls
+from selector.outcomes import ModelOutcomes
 from selector.volatility import probe_questions
 
 DEFAULT_TEMPERATURE, DEFAULT_TOP_P = 0.6, 1.0
@@ -103,6 +104,27 @@ def probe(
     return Probed(
         set_aside={row.uid: reasons[row.fingerprint] for row in rows if row.fingerprint in reasons},
         tokens=summary.tokens,
+    )
+
+
+def race_outcomes(
+    model: OpenModel,
+    rows: Rows,
+    *,
+    store: DatabaseCompletionStore,
+    seed: int,
+    should_stop: Callable[[], bool],
+) -> ModelOutcomes:
+    """Return the model's outcomes of these questions, to be asked for one by one; to be closed."""
+    in_order = sorted(rows, key=lambda row: row.uid, reverse=True)
+    texts = {row.fingerprint: Prompt(row.fingerprint, row.text, tuple(row.choices)) for row in in_order}
+    return ModelOutcomes(
+        model.engine,
+        {row.uid: texts[row.fingerprint] for row in rows},
+        settings=model.settings,
+        seed=seed,
+        store=store,
+        should_stop=should_stop,
     )
 
 

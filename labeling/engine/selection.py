@@ -21,8 +21,11 @@ from selector.conformal import THRESHOLDS
 from selector.coverage_curve import coverage_curve, score_histogram
 from selector.diversity import embedder_fingerprint, project_2d
 from selector.internals import Internals
+from selector.outcomes import ModelOutcomes
 from selector.picking import draw_controls
 from selector.pipeline import SelectionResult, run_selection
+from selector.racing.report import describe_costs
+from selector.racing.settings import RaceSettings
 from selector.strategies import STRATEGIES, Need
 from selector.strategies.contract import INTERNAL_NEEDS
 from selector.votes import QuestionVotes
@@ -66,6 +69,7 @@ class Selected:
     q_hat: float | None
     q_hat_infinite: bool
     report: dict[str, Any]
+    race_history: list[dict[str, int]]
 
 
 def config_as_json(*, preset: str | None = None, **fields: Any) -> dict[str, object]:
@@ -116,6 +120,17 @@ def fit_to_strategy(config: Mapping[str, object], *, is_calibrated: bool, n_ques
         if not strategy.needs_budget:
             settings = settings.replace(budget=max(n_questions, 1))
         return settings.to_json()
+
+
+def can_be_raced(config: Mapping[str, object]) -> bool:
+    """Whether the picks can be known before every question has all its full answers."""
+    return STRATEGIES[str(config["strategy"])].can_be_raced
+
+
+def is_raced_by_default(config: Mapping[str, object]) -> bool:
+    """Whether a model is asked only what the picks depend on unless somebody wants more: not by the published rules,
+    whose figures rest on all answers."""
+    return can_be_raced(config) and config["preset_name"] == "recommended"
 
 
 def needs_trajectories(config: Mapping[str, object]) -> bool:
@@ -176,21 +191,26 @@ def select_questions(
     internals: Internals | None,
     ineligible: Mapping[str, str],
     labeled: Collection[str] = (),
-    progress: Callable[[int, int], None],
+    outcomes: ModelOutcomes | None = None,
+    progress: Callable[[str, int, int], None],
 ) -> Selected:
     """Score the questions and pick some. ``questions``, ``pool_votes`` and ``embeddings`` [N, D] are aligned;
     ``internals`` go by uid.
 
     ``ineligible`` maps uids that must not be picked to a reason code; the picks go on from those in ``labeled``.
-    ``progress`` hears how many questions of pool
-    and calibration set have had their answers grouped. Raises EngineFailure.
+    ``outcomes``, where the run is raced, gives the answers that the pool's votes still lack. ``progress`` hears, under
+    "scoring", how many questions of pool and calibration set have had their answers grouped, and under "racing" of how
+    many clusters the best are known. Raises EngineFailure.
     """
+    race = RaceSettings(run.race)
     stage_starts = {"grouping calibration answers": 0, "grouping pool answers": len(calibration_votes)}
     n_all = len(calibration_votes) + len(pool_votes)
 
-    def report_progress(stage: str, done: int, _total: int) -> None:
+    def report_progress(stage: str, done: int, total: int) -> None:
         if stage in stage_starts:
-            progress(stage_starts[stage] + done, n_all)
+            progress("scoring", stage_starts[stage] + done, n_all)
+        elif stage == "racing":
+            progress("racing", done, total)
 
     with translated_errors():
         result = run_selection(
@@ -204,9 +224,13 @@ def select_questions(
             policy=policy_of(run.pool),
             ineligible=ineligible,
             labeled=labeled,
+            race=race,
+            outcomes=outcomes,
             progress=report_progress,
         )
         report = {**result.report, "curve": _curve(result, SelectionConfig.from_json(run.config))}
+        if result.raced:
+            report |= describe_costs(result.pool_votes, calibration_votes, result, race)
     of_uid = {question.uid: row for row, question in enumerate(questions)}
     points = None if embeddings is None else project_2d(embeddings, [question.uid for question in questions])
     q_hat = None if result.calibration is None else result.calibration.q_hat
@@ -216,6 +240,7 @@ def select_questions(
         q_hat=None if q_hat is None or isinf(q_hat) else q_hat,
         q_hat_infinite=q_hat is not None and isinf(q_hat),
         report=report,
+        race_history=[dict(moment) for moment in result.race_history],
     )
 
 
@@ -230,7 +255,7 @@ def _curve(result: SelectionResult, config: SelectionConfig) -> dict[str, Any] |
     if result.calibration is None:
         return None
     return {
-        "alphas": coverage_curve(result.calibration, result.scores.table, config),
+        "alphas": coverage_curve(result.calibration, None if result.raced else result.scores.table, config),
         "scores": score_histogram(result.calibration),
     }
 
@@ -242,7 +267,7 @@ def _scores(
     result: SelectionResult,
     points: NDArray[np.float64] | None,
 ) -> list[QuestionScore]:
-    rows = []
+    rows, raced = [], result.raced
     for i, uid in enumerate(result.scores.table.uids):
         point = None if points is None else points[of_uid[uid]]
         rows.append(
@@ -250,6 +275,8 @@ def _scores(
                 run=run,
                 question=questions[of_uid[uid]],
                 set_size=int(result.scores.set_size[i]),
+                set_size_at_most=None if raced is None else max(0, int(raced.upper[i])),
+                n_drawn=None if raced is None else int(raced.n_drawn[i]),
                 acquisition_score=float(result.acquisition_scores[i]),
                 entropy=float(result.scores.entropy[i]),
                 n_readable=int(result.scores.n_readable[i]),

@@ -116,6 +116,12 @@ class RunForm(forms.Form):
         max_value=MOST_ANSWERS,
         help_text=_("One chain of thought is cut at this many places and an answer is forced at each."),
     )
+    race = forms.ChoiceField(
+        label=_("Full answers are asked"),
+        required=False,
+        choices=[("", _("Where the picks depend on them, if that can be told")), *SelectionRun.Race.choices],
+        help_text=_("A race gives the very same picks from fewer answers; comparing strategies needs all of them."),
+    )
     continues = RunChoiceField(
         label=_("Go on from"),
         required=False,

@@ -13,6 +13,10 @@ from labeling.models.work import Work, lease_constraints
 class SelectionRun(Work):
     """One selection of questions from a pool."""
 
+    class Race(models.TextChoices):
+        EXACT = "exact", _("Only those that the picks depend on")
+        OFF = "off", _("All of them, of every question")
+
     pool = models.ForeignKey("labeling.Pool", models.CASCADE, related_name="runs")
     calibration_set = models.ForeignKey(
         "labeling.CalibrationSet", models.PROTECT, related_name="runs", null=True, blank=True
@@ -28,6 +32,12 @@ class SelectionRun(Work):
     )
     config = models.JSONField(help_text=_("SelectionConfig as JSON."))
     question_limit = models.PositiveIntegerField(null=True, blank=True)
+    race = models.CharField(
+        max_length=20,
+        choices=Race.choices,
+        default=Race.OFF,
+        help_text=_("Whether full answers are asked only where the picks depend on them."),
+    )
     continues = models.ForeignKey(
         "self",
         models.PROTECT,
@@ -39,6 +49,9 @@ class SelectionRun(Work):
     q_hat = models.FloatField(null=True, blank=True)
     q_hat_infinite = models.BooleanField(default=False)
     report = models.JSONField(null=True, blank=True)
+    race_history = models.JSONField(
+        default=list, blank=True, help_text=_("How its race went, which depends on how fast answers came.")
+    )
 
     class Meta(Work.Meta):
         constraints = [
@@ -79,7 +92,9 @@ class QuestionScore(models.Model):
 
     run = models.ForeignKey(SelectionRun, models.CASCADE, related_name="scores")
     question = models.ForeignKey("labeling.Question", models.CASCADE, related_name="scores")
-    set_size = models.PositiveIntegerField()
+    set_size = models.PositiveIntegerField(help_text=_("After a race, what it is at least."))
+    set_size_at_most = models.PositiveIntegerField(null=True, help_text=_("After a race; empty without one."))
+    n_drawn = models.PositiveIntegerField(null=True, help_text=_("Full answers that a race asked for."))
     acquisition_score = models.FloatField()
     entropy = models.FloatField()
     n_readable = models.PositiveIntegerField()

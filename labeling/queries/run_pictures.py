@@ -46,7 +46,7 @@ class CoverageLine:
     low: float
     high: float
     q_hat: float | None
-    mean_set_size: float
+    mean_set_size: float | None  # None after a race, which does not know every question's answers
 
 
 def set_sizes(run: SelectionRun) -> list[SizeLine]:
@@ -106,7 +106,7 @@ def score_rows(run: SelectionRun) -> Iterator[list[Any]]:
     """A head, then what the run found of every question, for a file; in the order they came. One query, streamed."""
     rank = Pick.objects.filter(run=run, question=OuterRef("question")).values("rank")
     columns = ["rank", "question__uid", "question__text", "set_size", "acquisition_score", "entropy", "n_readable"]
-    columns += ["n_distinct", "cluster", "eligible", "ineligible_reason", "x", "y"]
+    columns += ["set_size_at_most", "n_drawn", "n_distinct", "cluster", "eligible", "ineligible_reason", "x", "y"]
     yield [name.replace("question__uid", "id").replace("question__text", "question") for name in columns]
     scores = QuestionScore.objects.filter(run=run).annotate(rank=Subquery(rank)).order_by("question_id")
     for row in scores.values_list(*columns).iterator(chunk_size=2000):

@@ -62,6 +62,49 @@ class MeasureLine:
     is_alike: bool
 
 
+@dataclass(frozen=True)
+class DrawnLine:
+    """So many questions were settled after so many of their full answers."""
+
+    n_drawn: int
+    n_questions: int
+
+
+@dataclass(frozen=True)
+class RacedRun:
+    """What a race saved. Shares are from 0 to 1; ``by_drawn`` says when questions were settled, ``history`` holds, at
+    some moments, the answers heard, the questions that could still be picked and the clusters decided."""
+
+    n_asked: int
+    n_undrawn: int
+    n_complete: int
+    n_questions: int
+    share_of_answers_saved: float
+    share_of_tokens_saved: float
+    by_drawn: list[DrawnLine]
+    history: list[Mapping[str, int]]
+
+
+def raced(run: SelectionRun) -> RacedRun | None:
+    """What racing saved in a run; None where it asked for all answers."""
+    report = _report(run)
+    if "race" not in report:
+        return None
+    race = report["race"]
+    by_drawn = {int(n): k for n, k in race["questions_by_outcomes_drawn"].items()}
+    n_asked, n_undrawn = sum(n * k for n, k in by_drawn.items()), report["n_undrawn"]
+    return RacedRun(
+        n_asked=n_asked,
+        n_undrawn=n_undrawn,
+        n_complete=report["n_complete"],
+        n_questions=sum(by_drawn.values()),
+        share_of_answers_saved=n_undrawn / max(1, n_asked + n_undrawn),
+        share_of_tokens_saved=1 - report["tokens_used"] / max(1, report["tokens_full"]),
+        by_drawn=[DrawnLine(n, by_drawn.get(n, 0)) for n in range(max(by_drawn, default=0) + 1)],
+        history=run.race_history,
+    )
+
+
 def ranked_picks(run: SelectionRun) -> QuerySet[Pick]:
     """The picks, best first, with their questions."""
     return run.picks.select_related("question").order_by("rank")

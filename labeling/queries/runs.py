@@ -63,7 +63,13 @@ def model_stages(run: SelectionRun) -> list[str]:
         "probes": not config["n_probes"] or not answers,
         "outcomes": not config["n_outcomes"] or not answers,
     }
-    asked = [stage for stage in MODEL_STAGES if not any(left_out.get(part, False) for part in stage.split(": "))]
+    is_raced = run.race != SelectionRun.Race.OFF
+    asked = [
+        stage
+        for stage in MODEL_STAGES
+        if not any(left_out.get(part, False) for part in stage.split(": "))
+        and not (is_raced and stage == "pool: outcomes")
+    ]
     return [*asked, *(["pool: reading internals"] if needs_internals(config) else ())]
 
 
@@ -79,7 +85,9 @@ def runs_of(pool: Pool) -> QuerySet[SelectionRun]:
 
 def run_progress(run: SelectionRun) -> WorkProgress:
     """Describe how far the run is; needs no query beyond the row itself."""
-    stages = [*(["embedding"] if run.embedder else ()), *(model_stages(run) if run.policy_model_id else ()), "scoring"]
+    asked = model_stages(run) if run.policy_model_id else ()
+    is_raced = run.race != SelectionRun.Race.OFF
+    stages = [*(["embedding"] if run.embedder else ()), *asked, "scoring", *(["racing"] if is_raced else ())]
     return work_progress(run, stages)
 
 

@@ -46,6 +46,10 @@ class Attempt(ABC):
     def progress(self, stage: str, done: int, total: int) -> None:
         """Write how far the stage is. Raises WorkStopped or LeaseLost when the attempt must stop here."""
         self._progress(stage, done, total)
+        self.check()
+
+    def check(self) -> None:
+        """Raise WorkStopped or LeaseLost when the attempt must stop here."""
         if self._lease.is_lost:
             raise LeaseLost(str(self._lease))
         if self._should_stop():

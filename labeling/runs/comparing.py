@@ -12,7 +12,7 @@ from labeling.engine.embeddings import embedded
 from labeling.engine.evidence import QuestionVotes, Rows, stored_votes
 from labeling.engine.internals import Internals, needs_internals, stored_internals
 from labeling.errors import LabelingError
-from labeling.models import Comparison, Question
+from labeling.models import Comparison, Question, SelectionRun
 from labeling.queries.comparisons import truths_of
 from labeling.runs.attempt import Attempt
 from labeling.runs.lease import Lease
@@ -42,6 +42,7 @@ class ComparisonStages(Attempt):
         calibration_votes = self._votes(items, 0, n_rows)
         votes = {each.uid: each for each in self._votes(questions, len(items), n_rows)}
         questions = [question for question in questions if question.uid in votes]
+        _check_complete([votes[question.uid] for question in questions], self._run)
         if not questions:
             raise LabelingError(
                 f"The answers that run {self._run.pk} was made from are no longer stored. Start a run anew, and "
@@ -86,3 +87,16 @@ class ComparisonStages(Attempt):
         if not any(needs_internals({"strategy": key}) for key in self._comparison.strategies):
             return None
         return stored_internals(self._run.generation_fingerprint, questions)
+
+
+def _check_complete(votes: Sequence[QuestionVotes], run: SelectionRun) -> None:
+    """Raise LabelingError where a race left out answers that a comparison reads."""
+    n_outcomes = run.config["n_outcomes"]
+    n_lacking = sum(len(each.outcome_answers) < n_outcomes for each in votes)
+    if n_lacking and run.race != SelectionRun.Race.OFF:
+        raise LabelingError(
+            f"Run {run.pk} was raced: of {n_lacking:,} of its {len(votes):,} questions it did not ask all {n_outcomes} "
+            "full answers, and a comparison reads them all. On the run’s page choose “Ask for the rest”: a run that "
+            "asks only for what is missing. Then compare on that.",
+            code="run_was_raced",
+        )

@@ -20,6 +20,7 @@ def save_results(lease: Lease, selected: Selected, report: Mapping[str, object])
         q_hat=selected.q_hat,
         q_hat_infinite=selected.q_hat_infinite,
         report=report,
+        race_history=selected.race_history,
         finished_at=timezone.now(),
     )
     QuestionScore.objects.bulk_create(selected.scores, batch_size=1000)

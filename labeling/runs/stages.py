@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -17,7 +18,15 @@ from labeling.engine.evidence import (
     votes_from_completions,
     votes_of_nothing,
 )
-from labeling.engine.generation import OpenModel, check_same_settings, opened_model, probe, remember_settings
+from labeling.engine.generation import (
+    ModelOutcomes,
+    OpenModel,
+    check_same_settings,
+    opened_model,
+    probe,
+    race_outcomes,
+    remember_settings,
+)
 from labeling.engine.internals import Internals, internals_of, needs_internals
 from labeling.engine.selection import needs_trajectories, reads_answers, select_questions
 from labeling.errors import LabelingError
@@ -31,13 +40,15 @@ from labeling.runs.results import save_results
 @dataclass
 class Evidence:
     """The votes of pool and calibration set. ``set_aside``: questions that could not be asked, where and why.
-    ``internals``: of the pool's questions that were asked, where the strategy looks inside the model."""
+    ``internals``: of the pool's questions that were asked, where the strategy looks inside the model. ``outcomes``:
+    those of the pool's full answers that a race still asks for."""
 
     votes: dict[str, list[QuestionVotes]] = field(default_factory=dict)  # by "calibration" and "pool"
     set_aside: list[dict[str, str]] = field(default_factory=list)
     tokens: dict[str, int] = field(default_factory=dict)
     generation: Mapping[str, object] = field(default_factory=dict)
     internals: Internals | None = None
+    outcomes: ModelOutcomes | None = None
 
 
 class RunStages(Attempt):
@@ -62,7 +73,13 @@ class RunStages(Attempt):
         if not questions:
             raise LabelingError("The pool has no questions any more. Import some, then retry.", code="pool_too_small")
         embeddings = self._embeddings(questions)  # first: a wrong embedder fails before anything is paid for
-        evidence = self._evidence(items, questions)
+        with ExitStack() as stack:
+            evidence = self._evidence(items, questions, stack)
+            self._select(questions, evidence, embeddings)
+
+    def _select(self, questions: Sequence[Question], evidence: Evidence, embeddings: Vectors | None) -> None:
+        """Pick from the evidence, which a race completes on the way, and save the results."""
+        calibration_set = self._run.calibration_set
         for where, what in (("calibration", "calibration set"), ("pool", "pool")):
             is_needed = where == "pool" or (calibration_set is not None and reads_answers(self._run.config))
             if is_needed and not evidence.votes[where]:
@@ -79,8 +96,14 @@ class RunStages(Attempt):
             internals=evidence.internals,
             ineligible=questions_spoken_for(self._run.pool),
             labeled=picks_gone_on_from(self._run),
-            progress=partial(self.progress, "scoring"),
+            outcomes=evidence.outcomes,
+            progress=self.progress,
         )
+        if evidence.outcomes is not None:
+            keys = [question.fingerprint for question in questions]
+            evidence.tokens["pool: outcomes"] = evidence.outcomes.count_tokens(keys)
+            for uid, aside in sorted(evidence.outcomes.set_aside.items()):
+                evidence.set_aside.append({"where": "pool", "id": uid, "code": aside.code, "message": aside.message})
         self._progress.write()
         report = {
             **selected.report,
@@ -105,15 +128,30 @@ class RunStages(Attempt):
     def _progress_of(self, where: str, stage: str, done: int, total: int) -> None:
         self.progress(f"{where}: {stage}", done, total)
 
-    def _evidence(self, items: Rows, questions: Rows) -> Evidence:
+    def _evidence(self, items: Rows, questions: Rows, stack: ExitStack) -> Evidence:
+        """Gather what the selection starts from; a model that a race will ask stays open as long as ``stack``."""
         if self._run.policy_model is None and not self._run.generation_fingerprint:
             return Evidence(votes={"calibration": [], "pool": [votes_of_nothing(question) for question in questions]})
         if self._run.policy_model is None:
             return self._recorded(items, questions)
         self.progress("opening the model", 0, 1)
-        with opened_model(self._run.policy_model) as model:
+        with ExitStack() as until_asked:
+            holding = stack if self._is_raced else until_asked
+            model = holding.enter_context(opened_model(self._run.policy_model))
             self.progress("opening the model", 1, 1)
-            return self._generated(model, items, questions)
+            evidence = self._generated(model, items, questions)
+            if evidence.outcomes is not None:
+                holding.enter_context(closing(evidence.outcomes))
+            return evidence
+
+    @property
+    def _is_raced(self) -> bool:
+        return self._run.race != SelectionRun.Race.OFF
+
+    def _must_stop(self) -> bool:
+        """Look whether the attempt must stop, while the model is waited for; what it raises says why."""
+        self.check()
+        return False
 
     def _generated(self, model: OpenModel, items: Rows, questions: Rows) -> Evidence:
         """Ask the model for what is not stored yet, calibration first, and read the votes; look inside it if need be.
@@ -133,11 +171,12 @@ class RunStages(Attempt):
         if not items or not reads_answers(self._run.config):
             asked_of, evidence.votes["calibration"] = {"pool": questions}, []
         for where, rows in asked_of.items():
+            is_raced = self._is_raced and where == "pool"
             probed = probe(
                 model,
                 rows,
                 store=store,
-                n_outcomes=n_outcomes,
+                n_outcomes=0 if is_raced else n_outcomes,
                 n_probes=n_probes,
                 with_trajectories=bool(items) or needs_trajectories(self._run.config),
                 seed=self._run.config["seed"],
@@ -147,7 +186,12 @@ class RunStages(Attempt):
                 evidence.set_aside.append({"where": where, "id": uid, "code": code, "message": message})
             evidence.tokens |= {f"{where}: {stage}": n for stage, n in probed.tokens.items()}
             asked = [row for row in rows if row.uid not in probed.set_aside]
-            evidence.votes[where] = votes_from_completions(asked, store, n_outcomes=n_outcomes, n_probes=n_probes)
+            evidence.votes[where] = votes_from_completions(
+                asked, store, n_outcomes=n_outcomes, n_probes=n_probes, may_lack_outcomes=is_raced
+            )
+            if is_raced:
+                seed = self._run.config["seed"]
+                evidence.outcomes = race_outcomes(model, asked, store=store, seed=seed, should_stop=self._must_stop)
         if needs_internals(self._run.config) and asked:
             evidence.internals = internals_of(
                 model,

@@ -54,7 +54,7 @@ def run_new(request: HtmxHttpRequest, pool_slug: str) -> HttpResponse:
             source["policy_model"] = policy_models().get(pk=name)
         elif kind == "votes":
             source["generation_fingerprint"] = name
-        asked["control_share"] = asked["control_share"] or None
+        asked |= {name: asked[name] or None for name in ("control_share", "race")}
         try:
             run = actions.create_run(pool=pool, by=request.user, **asked, **source)
         except LabelingError as error:
@@ -107,6 +107,7 @@ def run(request: HtmxHttpRequest, run_id: int) -> HttpResponse:
             "coverage": run_results.coverage_check_in_words(run),
             "comparison": run_results.comparison_of(run),
             "set_sizes": run_pictures.set_sizes(run),
+            "raced": run_results.raced(run),
             "coverage_lines": run_pictures.coverage_lines(run),
             "truth_scores": run_pictures.truth_scores(run),
             "page": page,
@@ -132,6 +133,13 @@ def run_progress(request: HtmxHttpRequest, run_id: int) -> HttpResponse:
 def run_cancel(request: HtmxHttpRequest, run_id: int) -> HttpResponse:
     run = actions.cancel_run(managed_run(request.user, run_id), by=request.user)
     say(request, _("The run stops after the answers in flight; all it has is kept."))
+    return redirect(request, "run", run_id=run.pk)
+
+
+@require_POST
+def run_complete(request: HtmxHttpRequest, run_id: int) -> HttpResponse:
+    """A new run that asks for what a race left out."""
+    run = actions.complete_run(managed_run(request.user, run_id), by=request.user)
     return redirect(request, "run", run_id=run.pk)
 
 

@@ -44,6 +44,12 @@ class Command(BaseCommand):
         parser.add_argument(
             "--continue", dest="continues", type=int, metavar="RUN", help="Go on from the picks of this run."
         )
+        parser.add_argument(
+            "--race",
+            choices=SelectionRun.Race.values,
+            help="exact: ask a model for full answers only where the picks depend on them; off: for all (exact where "
+            "it can be, off for the published rules).",
+        )
         parser.add_argument("--seed", type=int, help="0 by default.")
         parser.add_argument(
             "--embedder",
@@ -88,6 +94,7 @@ class Command(BaseCommand):
             budget=options["budget"],
             embedder=options["embedder"],
             question_limit=options["limit"],
+            race=options["race"],
             by=None,
             **{name: options[name] for name in CONFIG_OPTIONS},
         )

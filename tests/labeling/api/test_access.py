@@ -54,6 +54,7 @@ ADDRESSES = {
     "api-run-report": (MANAGERS, {"GET": READ}),
     "api-run-cancel": (MANAGERS, {"POST": MANAGE}),
     "api-run-retry": (MANAGERS, {"POST": MANAGE}),
+    "api-run-complete": (MANAGERS, {"POST": MANAGE}),
     "api-run-rounds": (MANAGERS, {"POST": MANAGE}),
     "api-run-comparisons": (MANAGERS, {"POST": MANAGE}),
     "api-comparisons": (MANAGERS, {"GET": READ}),

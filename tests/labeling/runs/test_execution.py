@@ -27,7 +27,7 @@ def test_a_run_finishes_with_picks_scores_threshold_and_report(new_run, scripted
     assert run.q_hat == run.report["q_hat"]
     assert run.report["generation"]["temperature"] == 0.6
     assert run.report["generation"]["fingerprint"] == run.generation_fingerprint
-    assert [stage["name"] for stage in run.stages] == [*MODEL_STAGES, "scoring"]
+    assert [stage["name"] for stage in run.stages] == [*MODEL_STAGES[:-1], "scoring", "racing"]
     assert all(stage["done"] == stage["total"] for stage in run.stages)
     assert set(run.report["seconds"]) == {stage["name"] for stage in run.stages}
     assert run.report["tokens"]["pool: outcomes"] > 0

@@ -215,7 +215,7 @@ def world(pool, manager, annotator, other_annotator, adjudicator, outsider, sett
                 ],
                 of_pool,
             ),
-            **dict.fromkeys(["run", "run-progress", "run-cancel", "run-retry", "run-scores", "round-new"], of_run),
+            **dict.fromkeys(["run", "run-progress", "run-cancel", "run-retry", "run-complete", "run-scores", "round-new"], of_run),
             "run-pair": of_pool,
             "run-question": {**of_run, "question_id": dispute.question_id},
             **dict.fromkeys(["pool-comparisons", "comparison-new"], of_pool),

@@ -52,6 +52,7 @@ ADDRESSES = {
     "run-progress": (MANAGERS, "GET"),
     "run-cancel": (MANAGERS, "POST"),
     "run-retry": (MANAGERS, "POST"),
+    "run-complete": (MANAGERS, "POST"),
     "pool-comparisons": (MANAGERS, "GET"),
     "comparison-new": (MANAGERS, "GET POST"),
     "comparison": (MANAGERS, "GET"),
