@@ -68,7 +68,7 @@ def model_stages(run: SelectionRun) -> list[str]:
         stage
         for stage in MODEL_STAGES
         if not any(left_out.get(part, False) for part in stage.split(": "))
-        and not (is_raced and stage == "pool: outcomes")
+        and not (is_raced and stage == MODEL_STAGES[-1])
     ]
     return [*asked, *(["pool: reading internals"] if needs_internals(config) else ())]
 
