@@ -34,6 +34,7 @@ __all__ = [
 ENGINES: Mapping[str, tuple[str, str]] = {  # module and class; stored in the database by name, so names never change
     "transformers": ("selector.generation.transformers_local", "TransformersEngine"),
     "openai": ("selector.generation.openai_http", "OpenAIEngine"),
+    "vllm": ("selector.generation.vllm_local", "VLLMEngine"),
     "scripted": ("selector.generation.scripted", "ScriptedEngine"),
 }
 
@@ -41,8 +42,11 @@ ENGINES: Mapping[str, tuple[str, str]] = {  # module and class; stored in the da
 def open_engine(kind: str, *, model: str, **options: Any) -> Engine:
     """Load a model or connect to its server; options left out or None take their defaults.
 
-    ``transformers``: revision, dtype, device, batch_size, instruction.
-    ``openai``: base_url, api_key_env, tokenizer, revision, instruction, concurrency, max_retries, timeout_seconds.
+    ``transformers``: revision, dtype, device, batch_size, instruction, probe_layout.
+    ``openai``: base_url, api_key_env, tokenizer, revision, instruction, concurrency, max_retries, timeout_seconds,
+    layout, probe_layout.
+    ``vllm``: revision, dtype, instruction, probe_layout, max_model_len, tensor_parallel_size, data_parallel_size, seed,
+    engine_args.
     ``scripted``: the arguments of ScriptedEngine.
     Raises InvalidConfig, ModelNotFound or EngineUnavailable.
     """

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import selector.tiny
+from selector.errors import ModelNotFound
 from selector.generation.prompts import INSTRUCTION
 
 if TYPE_CHECKING:
@@ -30,6 +32,18 @@ def resolve_model(model: str, instruction: str | None = None) -> tuple[str, str]
         is_tiny = Path(model).resolve().is_relative_to(Path(selector.tiny.__file__).parent)
         instruction = "" if is_tiny else INSTRUCTION
     return model, instruction
+
+
+@contextmanager
+def named_if_missing(model: str, path: str) -> Iterator[None]:
+    """Raise ModelNotFound for what transformers raises where a model's files are not there or not usable."""
+    try:
+        yield
+    except (OSError, ValueError) as error:
+        where = "this directory" if Path(path).is_dir() else "this machine or the model hub"
+        is_path = path.startswith(("/", ".", "~")) and not Path(path).exists()
+        reason = "there is no such directory" if is_path else str(error).splitlines()[0]
+        raise ModelNotFound(model=model, where=where, reason=reason) from error
 
 
 def model_name(model: str) -> str:

@@ -27,7 +27,7 @@ from selector.generation.contract import Completion, Feed, Prompt, Request, Samp
 from selector.generation.fleet import Fleet, Group, RefusedError, Replica, TryError
 from selector.generation.models import TINY_NAME, end_ids, load_generation_config, model_name, resolve_model
 from selector.generation.openai_layouts import ByChat, ByTokenIds, ServerLayout, token_ids
-from selector.generation.prompts import TokenLayout, fingerprint_of
+from selector.generation.prompts import PROBE_LAYOUTS, TokenLayout, fingerprint_of
 from selector.generation.queued_feed import QueuedFeed
 
 T = TypeVar("T")
@@ -55,7 +55,8 @@ class OpenAIEngine:
     ``base_url``: one address or several (a sequence, or with commas or spaces), of servers of the same model. One that
     does not answer at first, or later, is named in a log and tried again while the others work.
     ``tokenizer``: directory or hub name, where the server's own name for the model leads to none.
-    ``layout``: "token-ids" or "chat"; found out by asking unless given.
+    ``layout``: "token-ids" or "chat"; found out by asking unless given. ``probe_layout``: as TokenLayout has it, for
+    a server asked by token ids; by chat there is only the authors'.
     ``max_retries``: with growing, random pauses; of a request, and of checks of a server that does not answer.
     Raises InvalidConfig, ModelNotFound, TokenizerNotFound and EngineUnavailable.
     """
@@ -70,6 +71,7 @@ class OpenAIEngine:
         revision: str | None = None,
         instruction: str | None = None,
         layout: str | None = None,
+        probe_layout: str | None = None,
         concurrency: int = 256,
         max_retries: int = 8,
         timeout_seconds: float = 1800.0,
@@ -79,7 +81,10 @@ class OpenAIEngine:
             raise InvalidConfig("layout", layout, "token-ids or chat")
         if concurrency < 1:
             raise InvalidConfig("concurrency", concurrency, "at least 1")
+        if probe_layout not in (None, *PROBE_LAYOUTS):
+            raise InvalidConfig("probe_layout", probe_layout, f"one of {', '.join(PROBE_LAYOUTS)}")
         self._model, self._revision, self._max_retries = model, revision, max_retries
+        self._probe_layout = probe_layout or "shared-prefix"
         self._api_key = _api_key(api_key_env)
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="openai-http", daemon=True)
@@ -100,6 +105,8 @@ class OpenAIEngine:
         try:
             self._served = self._run(self._connect(layout))
             _, instruction = resolve_model(TINY_NAME if model == TINY_NAME else self._served.root, instruction)
+            if probe_layout == "shared-prefix" and not self._served.takes_ids:
+                raise InvalidConfig("probe_layout", probe_layout, "authors, for a server that is asked by chat")
             self._layout: ServerLayout = (
                 self._by_token_ids(tokenizer, self._served, instruction)
                 if self._served.takes_ids
@@ -248,7 +255,7 @@ class OpenAIEngine:
         except (OSError, ValueError) as error:
             raise TokenizerNotFound(tokenizer=source, model=self._model) from error
         config = load_generation_config(source, revision)
-        layout = TokenLayout(loaded, instruction, extra_eos_ids=end_ids(config))
+        layout = TokenLayout(loaded, instruction, extra_eos_ids=end_ids(config), probe_layout=self._probe_layout)
         return ByTokenIds(self._model, layout=layout, context=served.context, generation_config=config)
 
     def describe(self, settings: SamplingSettings) -> Mapping[str, object]:

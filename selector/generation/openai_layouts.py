@@ -13,7 +13,7 @@ from transformers import GenerationConfig
 from selector.errors import EngineUnavailable
 from selector.generation.contract import Completion, CompletionKind, Prompt, Request, SamplingSettings, SetAside
 from selector.generation.models import recommended_sampling
-from selector.generation.prompts import PROBE_STOP, TEXT_LAYOUT, TokenLayout, chat_messages, extraction_messages
+from selector.generation.prompts import TEXT_LAYOUT, TokenLayout, chat_messages, extraction_messages
 
 # What a server would otherwise take from the model's own recommendations, so that settings mean the same everywhere.
 PLAIN_SAMPLING = {"top_k": -1, "min_p": 0.0, "repetition_penalty": 1.0}
@@ -66,14 +66,12 @@ class ByTokenIds:
         first = group[0]
         is_probe = first.kind is CompletionKind.PROBE
         prompt_ids = self._layout.prompt_ids(first.prompt)
-        rows = [prompt_ids]
-        if is_probe:
-            rows = [self._layout.probe_ids(prompt_ids, request.trajectory_ids, request.index) for request in group]
+        rows = [self._layout.row(request, prompt_ids) for request in (group if is_probe else group[:1])]
         answer = await client.completions.create(
             model=self._model,
             prompt=rows,
             n=1 if is_probe else len(group),
-            stop=[PROBE_STOP] if is_probe else None,
+            stop=self._layout.probe_stop if is_probe else None,
             extra_body={"return_token_ids": True, **PLAIN_SAMPLING},
             **_sampling(first, settings),
         )

@@ -9,11 +9,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from selector.errors import InvalidConfig
-from selector.generation.contract import Completion, Prompt, SamplingSettings, SetAside
+from selector.generation.contract import Completion, CompletionKind, Prompt, Request, SamplingSettings, SetAside
 
 INSTRUCTION = "Please reason step by step, and put your final answer within \\boxed{}."
 ID_LAYOUT = "token-ids-1"
+AUTHORS_LAYOUT = "authors-token-ids-1"
 TEXT_LAYOUT = "text-1"
+PROBE_LAYOUTS = {"shared-prefix": ID_LAYOUT, "authors": AUTHORS_LAYOUT}  # for engines that take token ids
 
 PROBE_SUFFIX = "\nAnswer: \\boxed{"
 CLOSE_THINKING = "\n</think>\n\n"
@@ -60,8 +62,16 @@ def trajectory_length(trajectory: Completion) -> int:
 def extraction_messages(prompt: Prompt, instruction: str, trajectory_text: str, cut: int) -> list[dict[str, str]]:
     """Lay out a probe as plain text: the authors' extraction prompt, for servers without token ids."""
     reasoning = "".join(word_pieces(trajectory_text)[:cut])
-    content = EXTRACTION_PROMPT.format(question=question_text(prompt, instruction), reasoning=reasoning)
-    return [{"role": "user", "content": content}]
+    return [{"role": "user", "content": extraction_text(prompt, instruction, reasoning)}]
+
+
+def extraction_text(prompt: Prompt, instruction: str, reasoning: str) -> str:
+    return EXTRACTION_PROMPT.format(question=question_text(prompt, instruction), reasoning=reasoning)
+
+
+def replies_are_whole(description: Mapping[str, object]) -> bool:
+    """Say whether probes were answered with a whole response, its box included, though chains were cut by tokens."""
+    return description.get("layout") == AUTHORS_LAYOUT
 
 
 def fingerprint_of(description: Mapping[str, object]) -> str:
@@ -73,10 +83,25 @@ class TokenLayout:
     """Prompts and probes as token ids, by the model's own tokenizer and chat template.
 
     A model without a template gets the bare question and a line break, as a base model is asked.
+
+    ``probe_layout``: "shared-prefix" goes on from the prompt and the chain as the model has them in its cache, and
+    forces an answer there. "authors" asks anew, with the question and the chain, decoded, inside an extraction prompt
+    (CONST's reference code); what a cache holds of the chain is of no use to it. Raises InvalidConfig.
     """
 
-    def __init__(self, tokenizer: Any, instruction: str, *, extra_eos_ids: Sequence[int] = ()) -> None:
+    def __init__(
+        self,
+        tokenizer: Any,
+        instruction: str,
+        *,
+        extra_eos_ids: Sequence[int] = (),
+        probe_layout: str = "shared-prefix",
+    ) -> None:
+        if probe_layout not in PROBE_LAYOUTS:
+            raise InvalidConfig("probe_layout", probe_layout, f"one of {', '.join(PROBE_LAYOUTS)}")
         self.tokenizer, self.instruction = tokenizer, instruction
+        self.shares_prefix = probe_layout == "shared-prefix"
+        self._layout_name = PROBE_LAYOUTS[probe_layout]
         known = [tokenizer.eos_token_id, *extra_eos_ids]
         self.eos_ids = frozenset(int(i) for i in known if i is not None)
         self._suffix_ids = self._encode(PROBE_SUFFIX)
@@ -85,11 +110,28 @@ class TokenLayout:
     def _encode(self, text: str) -> list[int]:
         return list(self.tokenizer.encode(text, add_special_tokens=False))
 
+    @property
+    def probe_stop(self) -> str | None:
+        """Where the answer to a probe ends, beside an end token."""
+        return PROBE_STOP if self.shares_prefix else None
+
     def prompt_ids(self, prompt: Prompt) -> list[int]:
+        return self._asked(question_text(prompt, self.instruction))
+
+    def _asked(self, text: str) -> list[int]:
         if not self.tokenizer.chat_template:
-            return list(self.tokenizer.encode(question_text(prompt, self.instruction) + "\n"))
-        messages = chat_messages(prompt, self.instruction)
+            return list(self.tokenizer.encode(text + "\n"))
+        messages = [{"role": "user", "content": text}]
         return list(self.tokenizer.apply_chat_template(messages, add_generation_prompt=True, return_dict=False))
+
+    def row(self, request: Request, prompt_ids: Sequence[int]) -> list[int]:
+        """Return the token ids that a request is asked with; ``prompt_ids`` are those of its prompt."""
+        if request.kind is not CompletionKind.PROBE:
+            return list(prompt_ids)
+        if self.shares_prefix:
+            return self.probe_ids(prompt_ids, request.trajectory_ids, request.index)
+        reasoning = self.text(request.trajectory_ids[: request.index])
+        return self._asked(extraction_text(request.prompt, self.instruction, reasoning))
 
     def probe_ids(self, prompt_ids: Sequence[int], trajectory_ids: Sequence[int], cut: int) -> list[int]:
         """Return prompt + the first ``cut`` trajectory tokens + the suffix that forces an answer.
@@ -118,7 +160,8 @@ class TokenLayout:
 
         Raises InvalidConfig when no prompt at all would fit.
         """
-        room = context - settings.max_tokens - settings.probe_max_tokens - len(self._closing_suffix_ids)
+        around = len(self._closing_suffix_ids) if self.shares_prefix else len(self._encode(EXTRACTION_PROMPT))
+        room = context - settings.max_tokens - settings.probe_max_tokens - around
         if room < 1:
             raise InvalidConfig(
                 "max_tokens", settings.max_tokens, f"well below the model's context of {context} tokens"
@@ -141,7 +184,7 @@ class TokenLayout:
         vocabulary = backend.to_str() if backend is not None else json.dumps(self.tokenizer.get_vocab(), sort_keys=True)
         template = json.dumps(self.tokenizer.chat_template, sort_keys=True)
         return {
-            "layout": ID_LAYOUT,
+            "layout": self._layout_name,
             "instruction": self.instruction,
             "tokenizer": hashlib.sha256(vocabulary.encode()).hexdigest()[:16],
             "chat_template": hashlib.sha256(template.encode()).hexdigest()[:16],

@@ -10,7 +10,7 @@ import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedModel
 from transformers.utils import logging
 
-from selector.errors import InvalidConfig, ModelNotFound
+from selector.errors import InvalidConfig
 from selector.generation.contract import Completion, CompletionKind, Prompt, Request, SamplingSettings, SetAside
 from selector.generation.decoding import Sampler, cache_bytes_per_token, decode
 from selector.generation.models import (
@@ -18,10 +18,11 @@ from selector.generation.models import (
     hash_of_weights,
     load_generation_config,
     model_name,
+    named_if_missing,
     recommended_sampling,
     resolve_model,
 )
-from selector.generation.prompts import PROBE_STOP, TokenLayout, fingerprint_of
+from selector.generation.prompts import TokenLayout, fingerprint_of
 from selector.seeds import question_seed
 
 GREEDY = Sampler(temperature=0, top_p=1)
@@ -33,7 +34,8 @@ class TransformersEngine:
     """Answers in batches of questions sorted by length, so that little of a batch is padding.
 
     ``batch_size`` rows at once (as many as a quarter of the GPU or 1 GiB holds, at most 512); ``dtype`` a torch name
-    such as "bfloat16" (float32 on a CPU, else as the weights are); ``device`` a torch name (a GPU where there is one).
+    such as "bfloat16" (float32 on a CPU, else as the weights are); ``device`` a torch name (a GPU where there is one);
+    ``probe_layout`` as TokenLayout has it.
     Raises ModelNotFound and InvalidConfig.
     """
 
@@ -46,6 +48,7 @@ class TransformersEngine:
         device: str | None = None,
         batch_size: int | None = None,
         instruction: str | None = None,
+        probe_layout: str = "shared-prefix",
     ) -> None:
         path, instruction = resolve_model(model, instruction)
         device = device or ("cuda" if torch.cuda.is_available() else "cpu")
@@ -55,18 +58,15 @@ class TransformersEngine:
         if batch_size is not None and batch_size < 1:
             raise InvalidConfig("batch_size", batch_size, "at least 1")
         logging.disable_progress_bar()
-        try:
+        with named_if_missing(model, path):
             tokenizer = AutoTokenizer.from_pretrained(path, revision=revision)
+            self._generation_config = load_generation_config(path, revision)
+            self._layout = TokenLayout(
+                tokenizer, instruction, extra_eos_ids=end_ids(self._generation_config), probe_layout=probe_layout
+            )
             loaded: torch.nn.Module = AutoModelForCausalLM.from_pretrained(path, revision=revision, dtype=dtype)
-        except (OSError, ValueError) as error:
-            where = "this directory" if Path(path).is_dir() else "this machine or the model hub"
-            is_path = path.startswith(("/", ".", "~")) and not Path(path).exists()
-            reason = "there is no such directory" if is_path else str(error).splitlines()[0]
-            raise ModelNotFound(model=model, where=where, reason=reason) from error
         self._model: PreTrainedModel = loaded.to(device).eval()  # type: ignore[assignment]
         self._path, self._name, self._batch_size = path, model_name(model), batch_size
-        self._generation_config = load_generation_config(path, revision)
-        self._layout = TokenLayout(tokenizer, instruction, extra_eos_ids=end_ids(self._generation_config))
 
     @property
     def model(self) -> PreTrainedModel:
@@ -116,7 +116,7 @@ class TransformersEngine:
         for kind in CompletionKind:
             of_kind = [request for request in requests if request.kind is kind]
             prompts = {request.prompt.uid: self._layout.prompt_ids(request.prompt) for request in of_kind}
-            rendered = [(request, self._row(request, prompts[request.prompt.uid])) for request in of_kind]
+            rendered = [(request, self._layout.row(request, prompts[request.prompt.uid])) for request in of_kind]
             longest = {request.prompt.uid: 0 for request in of_kind}
             for request, row in rendered:
                 longest[request.prompt.uid] = max(longest[request.prompt.uid], len(row))
@@ -131,11 +131,6 @@ class TransformersEngine:
         is_gpu = self._model.device.type == "cuda"
         room = torch.cuda.get_device_properties(self._model.device).total_memory // 4 if is_gpu else CPU_CACHE_BYTES
         return int(min(max(1, room // (n_tokens * cache_bytes_per_token(self._model))), MAX_ROWS))
-
-    def _row(self, request: Request, prompt_ids: list[int]) -> list[int]:
-        if request.kind is not CompletionKind.PROBE:
-            return prompt_ids
-        return self._layout.probe_ids(prompt_ids, request.trajectory_ids, request.index)
 
     def _complete_batch(
         self, kind: CompletionKind, batch: Sequence[tuple[Request, list[int]]], settings: SamplingSettings, seed: int
@@ -163,7 +158,7 @@ class TransformersEngine:
             uid=request.prompt.uid,
             kind=request.kind,
             index=request.index,
-            text=text.split(PROBE_STOP, 1)[0] if is_probe else text,
+            text=text.split(self._layout.probe_stop, 1)[0] if is_probe and self._layout.probe_stop else text,
             n_tokens=len(ids),
             n_prompt_tokens=len(row),
             finish_reason="stop" if ends[ids[-1]] else "length",
@@ -180,10 +175,13 @@ class TransformersEngine:
     @cached_property
     def _probe_ends(self) -> torch.Tensor:
         """Say for each token whether it ends a probe: an end token, or one with a newline in it."""
+        stop = self._layout.probe_stop
+        if stop is None:
+            return self._ends
         ends = self._ends.clone()
         tokenizer = self._layout.tokenizer
         texts = tokenizer.batch_decode([[i] for i in range(min(len(tokenizer), len(ends)))])
-        ends[[i for i, text in enumerate(texts) if PROBE_STOP in text]] = True
+        ends[[i for i, text in enumerate(texts) if stop in text]] = True
         return ends
 
     def close(self) -> None:

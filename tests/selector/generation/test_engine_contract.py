@@ -1,7 +1,11 @@
-"""What every engine does, asked of the shipped fake, of a model in this process, and of a real vLLM server."""
+"""What every engine does, asked of the shipped fake, of a model in this process, and of a real vLLM server.
+
+vLLM in this process is asked where it can be loaded; test_vllm_local.py sees to that.
+"""
 
 from collections.abc import Iterator
 from contextlib import ExitStack
+from importlib.util import find_spec
 
 import pytest
 
@@ -25,16 +29,21 @@ LONG = Prompt(uid="long", text="Compute " + "+".join(["17"] * 300) + ".")
 TRAJECTORY, PROBE, OUTCOME = CompletionKind.TRAJECTORY, CompletionKind.PROBE, CompletionKind.OUTCOME
 
 
-VLLM = pytest.param("openai", marks=[pytest.mark.vllm, pytest.mark.slow, pytest.mark.timeout(600)])
+VLLM_MARKS = [pytest.mark.vllm, pytest.mark.slow, pytest.mark.timeout(600)]
+VLLM = [pytest.param("openai", marks=VLLM_MARKS)]
+if find_spec("vllm"):
+    VLLM.append(pytest.param("vllm", marks=VLLM_MARKS))
 
 
-@pytest.fixture(scope="module", params=["scripted", "transformers", VLLM])
+@pytest.fixture(scope="module", params=["scripted", "transformers", *VLLM])
 def engine(request) -> Iterator[Engine]:
     with ExitStack() as stack:
         if request.param == "scripted":
             opened: Engine = ScriptedEngine(max_prompt_words=40)
         elif request.param == "transformers":
             opened = open_engine("transformers", model="assay-tiny", batch_size=8)
+        elif request.param == "vllm":
+            opened = open_engine("vllm", model="assay-tiny")
         else:
             try:
                 url = stack.enter_context(vllm_server(MODEL_DIR, name="assay-tiny"))

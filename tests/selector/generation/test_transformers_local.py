@@ -144,7 +144,7 @@ def test_an_engine_nobody_knows_is_refused():
     with pytest.raises(InvalidConfig) as caught:
         open_engine("oracle", model="x")
 
-    assert "transformers, openai, scripted" in str(caught.value)
+    assert "transformers, openai, vllm" in str(caught.value)
 
 
 def test_the_tiny_model_is_asked_the_bare_question_and_an_instruction_changes_the_fingerprint(engine):
