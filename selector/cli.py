@@ -12,6 +12,7 @@ from selector.comparing.commands import add_backtest, add_compare
 from selector.config import PRESETS, RULES
 from selector.curriculum.commands import add_curriculum
 from selector.errors import SelectorError, Stopped
+from selector.generation.store import KEEP
 from selector.racing.settings import MODES as RACE_MODES
 from selector.strategies import STRATEGIES, Need
 from selector.strategies.contract import INTERNAL_NEEDS
@@ -255,6 +256,14 @@ def _add_model_options(parser: argparse.ArgumentParser, *, n_answers: int | None
         "--repair", action="store_true", help="mend LaTeX that JSON escapes have damaged (\\f, \\r, ...)"
     )
     model.add_argument("--seed", type=int, default=None, metavar="S", help="default: 0")
+    model.add_argument(
+        "--keep",
+        choices=KEEP,
+        default=KEEP[0],
+        help="of a full answer: all that the model wrote, or the answer alone (default: completions)",
+    )
+    model.add_argument("--gpu-price", type=float, metavar="P", help="what one GPU costs an hour, to show what is spent")
+    model.add_argument("--gpus", type=int, default=1, metavar="N", help="how many GPUs that price is paid for")
     model.add_argument("--state", metavar="DIR", help="where answers are kept for going on later (default: OUT.state)")
 
 

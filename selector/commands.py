@@ -76,7 +76,7 @@ def rank(options: Namespace, progress: StageProgress, stop: StopOnSignal) -> int
     with ExitStack() as stack:
         state = None
         if options.votes is None:
-            state = stack.enter_context(State(options.state or f"{options.out}.state"))
+            state = stack.enter_context(_open_state(options, progress))
             racing = stack if race and race.mode != "off" else None
             gathered = _ask_model(options, config, labeled, state, progress, stop, racing)
         else:
@@ -249,7 +249,7 @@ def probe(options: Namespace, progress: StageProgress, stop: StopOnSignal) -> in
         n_probes=options.probes,
         seed=options.seed,
     )
-    with State(options.state or f"{options.out}.state") as state:
+    with _open_state(options, progress) as state:
         questions = _read_questions(options.pool, options, progress, need_answer=False)
         probed = _probe([questions], options, config, state, progress, stop, with_internals=bool(options.internals))
     (votes,) = probed.votes
@@ -259,6 +259,16 @@ def probe(options: Namespace, progress: StageProgress, stop: StopOnSignal) -> in
         progress.say(f"Wrote the internals of {len(probed.internals):,} questions to {options.internals}.")
     progress.say(f"Wrote the answers to {len(votes):,} questions to {options.out}.")
     return 0
+
+
+def _open_state(options: Namespace, progress: StageProgress) -> State:
+    """Open the state that answers are kept in, and count what comes into it."""
+    state = State(options.state or f"{options.out}.state", keep=options.keep)
+    for notice in state.notices:
+        progress.say(notice)
+    state.completions.added = progress.spending.hear
+    progress.spending.gpu_price, progress.spending.n_gpus = options.gpu_price, options.gpus
+    return state
 
 
 def _config(options: Namespace) -> SelectionConfig:

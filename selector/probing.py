@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field, replace
@@ -13,7 +14,7 @@ from selector.internals import Internals
 from selector.outcomes import ModelOutcomes
 from selector.rows import QuestionRow, RejectedRow, question_uid, read_questions
 from selector.state import State
-from selector.volatility import probe_questions, votes_of
+from selector.volatility import QUESTIONS_AT_ONCE, probe_questions, votes_of
 from selector.votes import QuestionVotes
 
 
@@ -143,26 +144,33 @@ def probe_files(
             )
             racing.enter_context(closing(outcomes))
 
-    def votes(row: QuestionRow, *, is_raced: bool) -> QuestionVotes:
-        key = _key(row)
-        if key in aside:
-            found = QuestionVotes(key, ("",) * n_probes, ("",) * n_outcomes)
-        else:
-            made = state.completions.load([key])
-            found = votes_of(key, made, n_outcomes, n_probes, may_lack_outcomes=is_raced)
-        return replace(
-            found,
-            uid=row.uid,
-            truth=row.answer or None,
-            kind=row.answer_kind or default_kind,
-            text=row.text,
-            choices=row.choices,
-            fingerprint=fingerprint,
-        )
+    def votes(rows: Sequence[QuestionRow], *, is_raced: bool) -> list[QuestionVotes]:
+        asked = sorted({_key(row) for row in rows} - aside.keys())
+        progress("reading answers", 0, len(asked))
+        found = {key: QuestionVotes(key, ("",) * n_probes, ("",) * n_outcomes) for key in aside}
+        for start in range(0, len(asked), QUESTIONS_AT_ONCE):
+            made = defaultdict(list)
+            for completion in state.completions.load(asked[start : start + QUESTIONS_AT_ONCE]):
+                made[completion.uid].append(completion)
+            for key in asked[start : start + QUESTIONS_AT_ONCE]:
+                found[key] = votes_of(key, made[key], n_outcomes, n_probes, may_lack_outcomes=is_raced)
+            progress("reading answers", min(start + QUESTIONS_AT_ONCE, len(asked)), len(asked))
+        return [
+            replace(
+                found[_key(row)],
+                uid=row.uid,
+                truth=row.answer or None,
+                kind=row.answer_kind or default_kind,
+                text=row.text,
+                choices=row.choices,
+                fingerprint=fingerprint,
+            )
+            for row in rows
+        ]
 
     rows_aside = {row.uid: aside[_key(row)] for file in files for row in file.rows if _key(row) in aside}
     return Probed(
-        votes=[[votes(row, is_raced=racing is not None and file is files[0]) for row in file.rows] for file in files],
+        votes=[votes(file.rows, is_raced=racing is not None and file is files[0]) for file in files],
         set_aside={uid: question.code for uid, question in rows_aside.items()},
         set_aside_messages={uid: question.message for uid, question in rows_aside.items()},
         tokens=_total([summary.tokens for summary in summaries]),
@@ -203,11 +211,11 @@ def _internals(
     asked = [prompt for key, prompt in prompts.items() if key not in aside]
     if not asked:
         return None
-    made = state.completions.load([prompt.uid for prompt in asked])
+    chains = state.completions.load([prompt.uid for prompt in asked], CompletionKind.TRAJECTORY)
     read = read_internals(
         model,
         asked,
-        {completion.uid: completion for completion in made if completion.kind is CompletionKind.TRAJECTORY},
+        {chain.uid: chain for chain in chains},
         fingerprint=fingerprint,
         store=state.internals,
         progress=lambda done, total: progress("reading internals", done, total),

@@ -5,20 +5,26 @@ from __future__ import annotations
 import signal
 import sys
 import time
+from collections import deque
 from collections.abc import Callable
 from types import FrameType, TracebackType
 from typing import TextIO
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn
 
 from selector.errors import Stopped
+from selector.spending import WINDOW_SECONDS, Spending, duration
 
 SECONDS_BETWEEN_LINES = 5.0
 
 
 class StageProgress:
-    """Shows one stage after another, called as progress(stage, done, total); ``seconds`` keeps how long each took."""
+    """Shows one stage after another, called as progress(stage, done, total); ``seconds`` keeps how long each took.
+
+    Rates are those of the last minute. ``spending`` hears of completions where a model is asked: its tokens a second,
+    the time left for everything and the money spent are then shown as well.
+    """
 
     def __init__(self, stream: TextIO | None = None) -> None:
         self._stream = stream or sys.stderr
@@ -26,14 +32,15 @@ class StageProgress:
         self._task: TaskID | None = None
         self._stage = ""
         self._started = self._shown_at = 0.0
-        self._done_at_start = 0
+        self._seen: deque[tuple[float, int]] = deque()  # when, done; the first one is about a minute old
         self.seconds: dict[str, float] = {}
+        self.spending = Spending()
 
     def __enter__(self) -> StageProgress:
         if self._stream.isatty():
             columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-            rate = (TextColumn("{task.fields[rate]}"), TimeRemainingColumn())
-            self._bar = Progress(*columns, *rate, console=Console(file=self._stream))
+            rate = TextColumn("{task.fields[rate]}")
+            self._bar = Progress(*columns, rate, console=Console(file=self._stream))
             self._bar.start()
         return self
 
@@ -48,20 +55,29 @@ class StageProgress:
         now = time.monotonic()
         if stage != self._stage:
             self.close()
-            self._stage, self._started, self._shown_at, self._done_at_start = stage, now, now, done
+            self._stage, self._started, self._shown_at = stage, now, now
+            self._seen = deque([(now, done)])
+            self.spending.start()
             if self._bar:
                 self._task = self._bar.add_task(stage, total=total, completed=done, rate="")
             elif total > 1:
                 self._line(f"{stage}: {done:,} of {total:,}")
             return
-        elapsed = now - self._started
-        rate = (done - self._done_at_start) / elapsed if elapsed > 0 else 0.0
+        self._seen.append((now, done))
+        while len(self._seen) > 2 and now - self._seen[1][0] >= WINDOW_SECONDS:
+            self._seen.popleft()
         if self._bar and self._task is not None:
-            self._bar.update(self._task, completed=done, total=total, rate=f"{rate:,.1f}/s" if rate else "")
+            self._bar.update(self._task, completed=done, total=total, rate=self._rate(done, total))
         elif now - self._shown_at >= SECONDS_BETWEEN_LINES or (done == total and self._shown_at > self._started):
             self._shown_at = now
-            left = f", about {_duration((total - done) / rate)} left" if rate and done < total else ""
-            self._line(f"{stage}: {done:,} of {total:,} ({rate:,.1f}/s{left})")
+            self._line(f"{stage}: {done:,} of {total:,} ({self._rate(done, total) or '0.0/s'})")
+
+    def _rate(self, done: int, total: int) -> str:
+        (since, done_then), (now, _) = self._seen[0], self._seen[-1]
+        rate = (done - done_then) / (now - since) if now > since else 0.0
+        left = f", about {duration((total - done) / rate)} left" if rate and done < total else ""
+        spent = self.spending.describe()
+        return (f"{rate:,.1f}/s{left}" if rate else "") + (f"; {spent}" if rate and spent else spent)
 
     def say(self, message: str) -> None:
         """Write a line without disturbing the bar."""
@@ -79,12 +95,6 @@ class StageProgress:
 
     def _line(self, text: str) -> None:
         print(text, file=self._stream, flush=True)
-
-
-def _duration(seconds: float) -> str:
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 
 class StopOnSignal:

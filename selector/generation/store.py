@@ -7,6 +7,7 @@ import os
 import struct
 import zlib
 from array import array
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
@@ -125,6 +126,11 @@ class CompletionShards:
     def tokens(self, uids: Collection[str]) -> dict[CompletionKind, int]:
         found = [self._questions[uid].tokens for uid in set(uids) if uid in self._questions]
         return {kind: sum(tokens[number] for tokens in found) for number, kind in enumerate(KINDS)}
+
+    def counts(self, uids: Collection[str]) -> dict[CompletionKind, int]:
+        """Return how many completions are stored of these questions, by kind."""
+        found = Counter(key & 3 for uid in set(uids) if uid in self._questions for key in self._questions[uid].keys)
+        return {kind: found[number] for number, kind in enumerate(KINDS)}
 
     def load(self, uids: Collection[str], kind: CompletionKind | None = None) -> Iterator[Completion]:
         wanted = 0xFF if kind is None else 1 << KINDS.index(kind)
