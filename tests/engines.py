@@ -49,7 +49,7 @@ def vllm_server(
     log.parent.mkdir(exist_ok=True)
     with log.open("wb") as output:
         server = subprocess.Popen(
-            command, env=_vllm_environment(), stdout=output, stderr=subprocess.STDOUT, start_new_session=True
+            command, env=vllm_environment(), stdout=output, stderr=subprocess.STDOUT, start_new_session=True
         )
     started(server)
     try:
@@ -60,7 +60,7 @@ def vllm_server(
     log.unlink()
 
 
-def _vllm_environment() -> dict[str, str]:
+def vllm_environment() -> dict[str, str]:
     preload = [str(TCMALLOC)] if TCMALLOC.exists() else []
     preload.append(str(VLLM_PYTHON.parents[1] / "lib" / "libiomp5.so"))
     cache = ROOT / "var" / "vllm"
