@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Sequence
 
-from selector.command_line import Subparsers, add_command, field_and_column, with_progress
+from selector.command_line import Subparsers, add_command, engine_option, field_and_column, with_progress
 from selector.comparing.commands import add_backtest, add_compare
 from selector.config import PRESETS, RULES
 from selector.curriculum.commands import add_curriculum
@@ -18,7 +18,7 @@ from selector.strategies import STRATEGIES, Need
 from selector.strategies.contract import INTERNAL_NEEDS
 from selector.variance_command import add_variance
 
-ENGINES = ("transformers", "openai", "scripted")
+ENGINES = ("transformers", "openai", "vllm", "ray", "scripted")
 
 DESCRIPTION = """\
 Find the questions whose answers are worth paying for.
@@ -242,6 +242,13 @@ def _add_model_options(parser: argparse.ArgumentParser, *, n_answers: int | None
         "--base-url", action="append", metavar="U", help="address of the model server, up to /v1; again for each server"
     )
     model.add_argument("--api-key-env", metavar="VAR", help="environment variable that holds the server's key")
+    model.add_argument(
+        "--engine-option",
+        action="append",
+        type=engine_option,
+        metavar="NAME=VALUE",
+        help="of the engine, e.g. replicas=4, probe_layout=authors or tokenizer=DIR; again for each",
+    )
     model.add_argument("--temperature", type=float, metavar="T", help="default: the model's own advice, else 0.6")
     model.add_argument("--top-p", type=float, metavar="P", help="default: the model's own advice, else 1")
     model.add_argument("--max-tokens", type=int, metavar="N", help="longest rollout in tokens (default: 2048)")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -32,6 +33,17 @@ def field_and_column(text: str) -> tuple[str, str]:
     if not (field and equals and column):
         raise argparse.ArgumentTypeError(f"{text!r} is not FIELD=COLUMN")
     return field, column
+
+
+def engine_option(text: str) -> tuple[str, object]:
+    """Read the value of ``--engine-option``: JSON where it is, else text. Raises ArgumentTypeError."""
+    name, equals, value = text.partition("=")
+    if not (name and equals):
+        raise argparse.ArgumentTypeError(f"{text!r} is not NAME=VALUE")
+    try:
+        return name, json.loads(value)
+    except json.JSONDecodeError:
+        return name, value
 
 
 def with_progress(command: Command, options: argparse.Namespace) -> int:

@@ -62,7 +62,9 @@ def n_stored(folder, state="state"):
 def picks_in(path):
     """Return the picks, without what a race cannot know of them."""
     picks = [json.loads(line) for line in path.read_text().splitlines()]
-    return [{name: value for name, value in pick.items() if name not in ("tied_with", "tie_break_reason")} for pick in picks]
+    return [
+        {name: value for name, value in pick.items() if name not in ("tied_with", "tie_break_reason")} for pick in picks
+    ]
 
 
 def errors(capsys):
@@ -398,3 +400,12 @@ def test_a_question_that_is_refused_in_the_middle_of_a_race_is_not_picked(folder
     assert refused not in {pick["id"] for pick in picks_in(folder / "picks.jsonl")}
     assert len(picks_in(folder / "picks.jsonl")) == 4
     assert report_of(folder)["set_aside"] == {refused: "No more of this."}
+
+
+def test_options_of_the_engine_are_handed_on_and_unknown_ones_are_named(folder, capsys):
+    handed_on = rank(folder, "--engine-option", 'answers=["7", "8"]')
+    unknown = rank(folder, "--engine-option", "replicas=3", out="other.jsonl", state="other")
+
+    assert (handed_on, unknown) == (0, 1)
+    assert {row["text"].rstrip("}")[-1] for row in completions_in(folder / "state")} == {"7", "8"}
+    assert "engine options is 'replicas'" in errors(capsys)[0]
