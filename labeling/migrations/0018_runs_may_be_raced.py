@@ -4,35 +4,50 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('labeling', '0017_addresses_of_several_servers'),
+        ("labeling", "0017_addresses_of_several_servers"),
     ]
 
     operations = [
         migrations.AddField(
-            model_name='questionscore',
-            name='n_drawn',
-            field=models.PositiveIntegerField(help_text='Full answers that a race asked for.', null=True),
+            model_name="questionscore",
+            name="n_drawn",
+            field=models.PositiveIntegerField(help_text="Full answers that a race asked for.", null=True),
         ),
         migrations.AddField(
-            model_name='questionscore',
-            name='set_size_at_most',
-            field=models.PositiveIntegerField(help_text='After a race; empty without one.', null=True),
+            model_name="questionscore",
+            name="set_size_at_most",
+            field=models.PositiveIntegerField(help_text="After a race; empty without one.", null=True),
         ),
         migrations.AddField(
-            model_name='selectionrun',
-            name='race',
-            field=models.CharField(choices=[('exact', 'Only those that the picks depend on'), ('off', 'All of them, of every question')], default='off', help_text='Whether full answers are asked only where the picks depend on them.', max_length=20),
+            model_name="selectionrun",
+            name="race",
+            field=models.CharField(
+                choices=[("exact", "Only those that the picks depend on"), ("off", "All of them, of every question")],
+                default="off",
+                help_text="Whether full answers are asked only where the picks depend on them.",
+                max_length=20,
+            ),
         ),
         migrations.AddField(
-            model_name='selectionrun',
-            name='race_history',
-            field=models.JSONField(blank=True, default=list, help_text='How its race went, which depends on how fast answers came.'),
+            model_name="selectionrun",
+            name="race_history",
+            field=models.JSONField(
+                blank=True, default=list, help_text="How its race went, which depends on how fast answers came."
+            ),
         ),
         migrations.AlterField(
-            model_name='questionscore',
-            name='set_size',
-            field=models.PositiveIntegerField(help_text='After a race, what it is at least.'),
+            model_name="questionscore",
+            name="set_size",
+            field=models.PositiveIntegerField(help_text="After a race, what it is at least."),
+        ),
+        migrations.AlterField(
+            model_name="questionscore",
+            name="place",
+            field=models.PositiveIntegerField(
+                help_text="In the strategy's order of the whole pool, ties broken, from 1; after a race of what it "
+                "tells apart.",
+                null=True,
+            ),
         ),
     ]

@@ -103,7 +103,10 @@ class QuestionScore(models.Model):
     eligible = models.BooleanField(default=True)
     ineligible_reason = models.CharField(max_length=60, blank=True)
     place = models.PositiveIntegerField(
-        null=True, help_text=_("In the strategy's order of the whole pool, ties broken, from 1.")
+        null=True,
+        help_text=_(
+            "In the strategy's order of the whole pool, ties broken, from 1; after a race of what it tells apart."
+        ),
     )
     x = models.FloatField(null=True, help_text=_("Map of the pool, first principal component."))
     y = models.FloatField(null=True)

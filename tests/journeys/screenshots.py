@@ -392,7 +392,11 @@ def seed() -> dict[str, Any]:
     asked_of = {"pool": pool, "calibration_set": calibration, "budget": 8, "by": mira}
     degenerate = runs.create_run(**asked_of, generation_fingerprint=FINGERPRINT, alpha="0.02")
     finished = runs.create_run(**asked_of, generation_fingerprint=FINGERPRINT, alpha="0.2")
+    raced = runs.create_run(**asked_of, generation_fingerprint=FINGERPRINT, alpha="0.2")
+    history = [{"outcomes": 220 * n, "open": 220 - 11 * n, "decided": n // 2} for n in range(11)]
+    SelectionRun.objects.filter(pk=raced.pk).update(race="exact")
     work(once=True)
+    SelectionRun.objects.filter(pk=raced.pk).update(race_history=history, policy_model=server)
     finished.refresh_from_db()
     started = timezone.now().isoformat()
     everything = [key for key, _ in listed_strategies()]
@@ -504,6 +508,7 @@ def seed() -> dict[str, Any]:
         "runs": ("mira", f"{p}/runs/"),
         "run-new": ("mira", f"{p}/runs/new/"),
         "run-finished": ("mira", f"/runs/{finished.pk}/"),
+        "run-raced": ("mira", f"/runs/{raced.pk}/"),
         "run-degenerate": ("mira", f"/runs/{degenerate.pk}/"),
         "run-running": ("mira", f"/runs/{running.pk}/"),
         "run-failed": ("mira", f"/runs/{failed.pk}/"),

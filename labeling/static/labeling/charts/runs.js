@@ -63,20 +63,21 @@
       const of = (column) => data.map((row) => [row[0], row[column]]);
       const columns = heads(figure);
       const words = ([{ dataIndex }]) => [say(gettext("alpha %(alpha)s"), { alpha: data[dataIndex][0] }), ...columns.slice(1).map((name, i) => `${name.toLowerCase()}: ${rows(figure)[dataIndex][i + 1]}`)].join("\n");
-      const lines = [smallest && mark(smallest, gettext("smallest"), { colour: "--danger", position: "start" }), alpha && mark(alpha, say(gettext("alpha %(alpha)s"), { alpha }))].filter(Boolean);
-      tall(figure, 430);
+      const n = data.some((row) => !Number.isNaN(row[6])) ? 2 : 1; // pictures: after a race nobody knows the sizes
+      const lines = [smallest && mark(smallest, gettext("smallest"), { colour: "--danger", position: n === 2 ? "start" : "end" }), alpha && mark(alpha, say(gettext("alpha %(alpha)s"), { alpha }))].filter(Boolean);
+      tall(figure, n === 2 ? 430 : 300);
       const [covered, wanted, expected] = [gettext("Covered in the check"), gettext("Wanted"), gettext("To be expected")];
       const upper = { xAxisIndex: 0, yAxisIndex: 0, type: "line", showSymbol: false };
       return {
-        grid: [{ left: 46, right: 20, top: 40, height: 196 }, { left: 46, right: 20, bottom: 44, height: 86 }],
+        grid: [{ left: 46, right: 20, top: 40, height: 196 }, { left: 46, right: 20, bottom: 44, height: 86 }].slice(0, n),
         xAxis: [
-          across("", { type: "value", min: 0, max: "dataMax", axisLabel: { show: false } }),
+          across(n === 2 ? "" : gettext("alpha"), { type: "value", min: 0, max: "dataMax", axisLabel: { show: n === 1 } }),
           across(gettext("alpha"), { type: "value", min: 0, max: "dataMax", gridIndex: 1 }),
-        ],
+        ].slice(0, n),
         yAxis: [
           up(gettext("covered, %"), { min: 0, max: 100, interval: 25, nameGap: 14, nameTextStyle: { ...axisText(), align: "left", padding: [0, 0, 0, -34] } }),
           up(gettext("mean set size"), { gridIndex: 1, min: 0, splitNumber: 2, nameGap: 10, nameTextStyle: { ...axisText(), align: "left", padding: [0, 0, 0, -34] } }),
-        ],
+        ].slice(0, n),
         axisPointer: { link: [{ xAxisIndex: "all" }] },
         tooltip: { ...tooltip(), trigger: "axis", axisPointer: { lineStyle: { color: token("--field-line") } }, formatter: words },
         legend: { data: [covered, wanted, expected] },
@@ -86,7 +87,7 @@
           { ...upper, name: "band", data: of(3), stack: "band", silent: true, lineStyle: { opacity: 0 }, itemStyle: { opacity: 0 }, z: 1 },
           { ...upper, name: expected, data: data.map((row) => [row[0], row[4] - row[3]]), stack: "band", lineStyle: { opacity: 0 }, itemStyle: { color: token("--gold-mark") }, areaStyle: { color: token("--gold-mark"), opacity: 0.22 }, z: 1 },
           { name: gettext("Mean set size"), type: "line", xAxisIndex: 1, yAxisIndex: 1, showSymbol: false, data: of(6), lineStyle: { color: token("--accent"), width: 2 }, itemStyle: { color: token("--accent") }, markLine: lines.length ? marks(lines.map((each) => ({ ...each, label: { show: false } }))) : undefined },
-        ],
+        ].slice(0, 3 + n),
       };
     },
 
