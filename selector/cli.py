@@ -243,11 +243,16 @@ def _add_model_options(parser: argparse.ArgumentParser, *, n_answers: int | None
     )
     model.add_argument("--api-key-env", metavar="VAR", help="environment variable that holds the server's key")
     model.add_argument(
+        "--probe-layout",
+        choices=("shared-prefix", "authors"),
+        help="how answers are forced: behind the chain, which is read once (default), or as CONST's authors ask",
+    )
+    model.add_argument(
         "--engine-option",
         action="append",
         type=engine_option,
         metavar="NAME=VALUE",
-        help="of the engine, e.g. replicas=4, probe_layout=authors or tokenizer=DIR; again for each",
+        help="of the engine, e.g. replicas=4 or tokenizer=DIR; again for each",
     )
     model.add_argument("--temperature", type=float, metavar="T", help="default: the model's own advice, else 0.6")
     model.add_argument("--top-p", type=float, metavar="P", help="default: the model's own advice, else 1")

@@ -358,6 +358,7 @@ def _probe(
             "revision": options.revision,
             "batch_size": options.batch_size,
             **dict(options.engine_option or ()),
+            "probe_layout": options.probe_layout,
         },
         settings={"temperature": options.temperature, "top_p": options.top_p, "max_tokens": options.max_tokens},
         n_outcomes=config.n_outcomes,

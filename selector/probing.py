@@ -10,6 +10,7 @@ from pathlib import Path
 
 from selector.errors import InvalidConfig, InvalidRow, UnusableFile
 from selector.generation import CompletionKind, Engine, Prompt, SamplingSettings, SetAside, open_engine
+from selector.generation.prompts import replies_are_whole
 from selector.internals import Internals
 from selector.outcomes import ModelOutcomes
 from selector.rows import QuestionRow, RejectedRow, question_uid, read_questions
@@ -153,7 +154,14 @@ def probe_files(
             for completion in state.completions.load(asked[start : start + QUESTIONS_AT_ONCE]):
                 made[completion.uid].append(completion)
             for key in asked[start : start + QUESTIONS_AT_ONCE]:
-                found[key] = votes_of(key, made[key], n_outcomes, n_probes, may_lack_outcomes=is_raced)
+                found[key] = votes_of(
+                    key,
+                    made[key],
+                    n_outcomes,
+                    n_probes,
+                    may_lack_outcomes=is_raced,
+                    whole_replies=replies_are_whole(generation),
+                )
             progress("reading answers", min(start + QUESTIONS_AT_ONCE, len(asked)), len(asked))
         return [
             replace(

@@ -225,13 +225,20 @@ def _blocks(uids: Iterable[str]) -> Iterator[list[str]]:
 
 
 def votes_of(
-    uid: str, completions: Iterable[Completion], n_outcomes: int, n_probes: int, *, may_lack_outcomes: bool = False
+    uid: str,
+    completions: Iterable[Completion],
+    n_outcomes: int,
+    n_probes: int,
+    *,
+    may_lack_outcomes: bool = False,
+    whole_replies: bool = False,
 ) -> QuestionVotes:
     """Read one question's answers: probes in chain order (equal cuts repeated), outcomes by index, "" where unread.
 
     ``completions`` may hold more than is used, of other questions too. Kind, truth and cluster are the caller's to
-    add. ``may_lack_outcomes``: those before the first that was never made, as a race draws them. Raises
-    MissingCompletions when the trajectory, a probe or an outcome was never made.
+    add. ``may_lack_outcomes``: those before the first that was never made, as a race draws them. ``whole_replies``: as
+    ``selector.generation.prompts.replies_are_whole`` says. Raises MissingCompletions when the trajectory, a probe or an
+    outcome was never made.
     """
     found = {(c.kind, c.index): c for c in completions if c.uid == uid}
     trajectory = found.get((CompletionKind.TRAJECTORY, 0))
@@ -245,7 +252,8 @@ def votes_of(
     for kind, made in ((CompletionKind.PROBE, probes), (CompletionKind.OUTCOME, outcomes)):
         if n_missing := made.count(None):
             raise MissingCompletions(uid=uid, kind=kind, n_missing=n_missing)
-    read_probe = extract_probe_answer if trajectory and trajectory.token_ids else extract_answer
+    goes_on = trajectory and trajectory.token_ids and not whole_replies
+    read_probe = extract_probe_answer if goes_on else extract_answer
     return QuestionVotes(
         uid=uid,
         probe_answers=tuple(read_probe(c.text) for c in probes if c) if cuts else ("",) * n_probes,

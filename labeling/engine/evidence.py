@@ -10,10 +10,11 @@ from dataclasses import replace
 
 from django.db.models import Sum
 
-from labeling.models import CalibrationItem, Question, RecordedVotes, SelectionRun, StoredCompletion
+from labeling.models import CalibrationItem, GenerationSettings, Question, RecordedVotes, SelectionRun, StoredCompletion
 from selector.errors import MissingCompletions
 from selector.generation.contract import Completion, CompletionKind
-from selector.generation.store import Key
+from selector.generation.prompts import replies_are_whole
+from selector.generation.store import Key, answer_only
 from selector.report import count_tokens
 from selector.volatility import votes_of
 from selector.votes import QuestionVotes
@@ -110,6 +111,7 @@ def votes_from_completions(
             completions[completion.uid].append(completion)
         for fingerprint in chunk:
             try:
+    parts = GenerationSettings.objects.filter(pk=store.fingerprint).values_list("parts", flat=True).first()
                 answers[fingerprint] = votes_of(
                     fingerprint,
                     completions[fingerprint],
@@ -123,6 +125,7 @@ def votes_from_completions(
     return [_with_row(answers[row.fingerprint], row, store.fingerprint) for row in rows if row.fingerprint in answers]
 
 
+                    whole_replies=replies_are_whole(parts or {}),
 def stored_votes(run: SelectionRun, rows: Rows) -> list[QuestionVotes]:
     """Return the votes that a run's answers amount to, of those rows whose answers are still stored."""
     if run.policy_model_id is None:
