@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from selector.answers import extract_answer
 from selector.errors import Stopped
 from selector.generation.contract import Completion, CompletionKind, Engine, Prompt, Request, SamplingSettings, SetAside
-from selector.generation.feeding import feed_of
+from selector.generation.feeding import feed_of, fewest_at_once
 from selector.generation.store import CompletionStore
 from selector.volatility import SECONDS_BETWEEN_SAVES
 
@@ -52,6 +52,7 @@ class ModelOutcomes:
         self._chunk_size, self._saved_at = chunk_size, time.monotonic()
         self.n_made = 0  # completions
         self._feed = feed_of(engine, settings, seed)
+        self.fewest_at_once = fewest_at_once(engine)
         self._waiting: dict[str, dict[int, list[str]]] = {}  # key, index: uids
         self._ready: list[Heard | SetAside] = []
         self.set_aside: dict[str, SetAside] = {}

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from selector.calibration import Calibration, calibrate, groups_of, q_hats_of
 from selector.config import SelectionConfig
 from selector.conformal import Floats
-from selector.diversity import cluster, distances_to_centres
+from selector.diversity import ClusteringStore, cluster, distances_to_centres
 from selector.errors import InvalidConfig, MissingEvidence, PoolTooSmall
 from selector.picking import Pick, draw_controls, places, score, select
 from selector.requirements import available_evidence, check_evidence, check_fit, fit_empty_votes
@@ -69,6 +69,7 @@ def run_selection(
     labeled: Collection[str] = (),
     race: RaceSettings | None = None,
     outcomes: OutcomeSource | None = None,
+    clusterings: ClusteringStore | None = None,
     progress: Progress = lambda stage, done, total: None,
 ) -> SelectionResult:
     """Select questions from recorded votes: the one way from evidence to picks.
@@ -79,7 +80,7 @@ def run_selection(
     ``labeled`` uids already have labels: they are not picked, and the picks go on from the set they form (those that
     are not in the pool count for nothing). ``race`` draws the recorded outcomes in their order, and only those that the
     picks depend on; questions may then lack outcomes that a race before it did not draw, and ``outcomes`` is asked for
-    those that are missing.
+    those that are missing. ``clusterings`` keeps which clusters were found, for the next time.
     ``progress(stage, done, total)`` is called at the start of each stage and within the long ones. Raises
     MissingEvidence, CalibrationSetTooSmall, FingerprintMismatch, InvalidConfig, PoolTooSmall, CannotRace,
     MissingCompletions, and what ``outcomes`` raises.
@@ -123,7 +124,7 @@ def run_selection(
 
     def clusters_for(n_picks: int) -> tuple[NDArray[np.intp], Floats | None, dict[str, Any], int]:
         progress("clustering", 0, 1)
-        labels, distances, clusters = clusters_of(pool_votes, embeddings, strategy, config, n_picks)
+        labels, distances, clusters = clusters_of(pool_votes, embeddings, strategy, config, n_picks, clusterings)
         per_cluster = config.per_cluster or strategy.per_cluster or max(1, n_picks // clusters["n"])
         return labels, distances, clusters, per_cluster
 
@@ -147,7 +148,7 @@ def run_selection(
                 outcomes=outcomes,
                 grader=grader,
                 policy=policy,
-                concurrency=race.concurrency_for(len(pool_votes)),
+                concurrency=race.concurrency or max(race.concurrency_for(len(pool_votes)), outcomes.fewest_at_once),
                 progress=progress,
             )
             barred |= {uid: aside.code for uid, aside in outcomes.set_aside.items()}
@@ -304,6 +305,7 @@ def clusters_of(
     strategy: Strategy,
     config: SelectionConfig,
     n_picks: int,
+    store: ClusteringStore | None = None,
 ) -> tuple[NDArray[np.intp], Floats | None, dict[str, Any]]:
     """Return labels [N], distances to the centres [N] where there are embeddings, and how the clusters came about.
 
@@ -322,7 +324,7 @@ def clusters_of(
     n = config.n_clusters or max(1, min(n_wanted, len(votes)))
     uids = [question.uid for question in votes]
     in_given_order = config.ties == "file_order"
-    labels, distances = cluster(embeddings, uids, n, config.seed, in_given_order=in_given_order)
+    labels, distances = cluster(embeddings, uids, n, config.seed, in_given_order=in_given_order, store=store)
     return labels, distances, {"n": n, "source": "embeddings"}
 
 

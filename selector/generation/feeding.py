@@ -7,12 +7,19 @@ from typing import cast
 
 from selector.generation.contract import Completion, Engine, FedEngine, Feed, Request, SamplingSettings, SetAside
 
+BATCH = 256
+
 
 def feed_of(engine: Engine, settings: SamplingSettings, seed: int) -> Feed:
     """Return the engine's own feed; for one that answers a batch at a time, a feed that hands it what has gathered."""
     if hasattr(engine, "feed"):
         return cast(FedEngine, engine).feed(settings, seed)
     return BatchFeed(engine, settings, seed)
+
+
+def fewest_at_once(engine: Engine) -> int:
+    """Return how many requests such an engine needs in flight to be fast; what answers in batches wants large ones."""
+    return 1 if hasattr(engine, "feed") else BATCH
 
 
 class BatchFeed:

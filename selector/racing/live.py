@@ -128,6 +128,7 @@ class OutcomeSource(Protocol):
     """Where outcomes come from while they are raced for; ``selector.outcomes.ModelOutcomes`` asks a model."""
 
     set_aside: dict[str, SetAside]
+    fewest_at_once: int  # answers to ask for, so that whoever answers is not kept waiting
 
     @property
     def n_in_flight(self) -> int: ...

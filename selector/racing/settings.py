@@ -16,8 +16,8 @@ class RaceSettings:
 
     ``error``: the share of clusters that a probabilistic race may get wrong, by its own model. ``n_audit``: how many
     questions it then completes to see what was missed. ``calibration``: whether the threshold is raced for as well.
-    ``concurrency``: answers asked for at a time, by default an eighth of the pool, between 16 and 256: the more at a
-    time, the more turn out to be needless. Raises InvalidConfig.
+    ``concurrency``: answers asked for at a time, by default an eighth of the pool, between 16 and 256, and of an engine
+    that works in batches 256: the more at a time, the more turn out to be needless. Raises InvalidConfig.
     """
 
     mode: str = "exact"

@@ -19,6 +19,7 @@ from tests.conftest import ROOT
 from tests.selector.cli.stored import completions_in
 
 N_ANSWERS = ["--outcomes", "4", "--probes", "4"]
+RACED = ["--outcomes", "12", "--race-concurrency", "16"]
 SLOW = """
 import sys
 from selector import probing
@@ -347,7 +348,7 @@ def test_a_model_is_asked_only_for_outcomes_that_the_picks_depend_on(folder, cap
     rank(folder, "--outcomes", "12", "--race", "off", out="whole.jsonl", state="whole")
     capsys.readouterr()
 
-    assert rank(folder, "--outcomes", "12") == 0
+    assert rank(folder, "--outcomes", "12", "--race-concurrency", "16") == 0
 
     report, whole = report_of(folder), report_of(folder, "whole.jsonl")
     assert picks_in(folder / "picks.jsonl") == picks_in(folder / "whole.jsonl")
@@ -359,7 +360,7 @@ def test_a_model_is_asked_only_for_outcomes_that_the_picks_depend_on(folder, cap
 
 
 def test_a_raced_run_that_was_stopped_goes_on_and_asks_for_nothing_twice(folder, monkeypatch):
-    rank(folder, "--outcomes", "12", out="once.jsonl", state="once")
+    rank(folder, *RACED, out="once.jsonl", state="once")
     made = []
     real = ScriptedEngine.complete
 
@@ -371,18 +372,18 @@ def test_a_raced_run_that_was_stopped_goes_on_and_asks_for_nothing_twice(folder,
             yield result
 
     monkeypatch.setattr(ScriptedEngine, "complete", complete)
-    assert rank(folder, "--outcomes", "12") == 130
+    assert rank(folder, *RACED) == 130
     assert len(made) < n_stored(folder, "once")
     assert not (folder / "picks.jsonl").exists()
 
-    assert rank(folder, "--outcomes", "12") == 0
+    assert rank(folder, *RACED) == 0
 
     assert len(made) == len(set(made))
     assert (folder / "picks.jsonl").read_bytes() == (folder / "once.jsonl").read_bytes()
 
 
 def test_a_question_that_is_refused_in_the_middle_of_a_race_is_not_picked(folder, monkeypatch):
-    rank(folder, "--outcomes", "12", out="before.jsonl", state="before")
+    rank(folder, *RACED, out="before.jsonl", state="before")
     refused = picks_in(folder / "before.jsonl")[0]["id"]
     text = next(json.loads(line)["problem"] for line in (folder / "pool.jsonl").read_text().splitlines()
                 if json.loads(line)["id"] == refused)  # fmt: skip
@@ -395,7 +396,7 @@ def test_a_question_that_is_refused_in_the_middle_of_a_race_is_not_picked(folder
             yield SetAside(key, "refused", "No more of this.") if is_late else result
 
     monkeypatch.setattr(ScriptedEngine, "complete", complete)
-    assert rank(folder, "--outcomes", "12") == 0
+    assert rank(folder, *RACED) == 0
 
     assert refused not in {pick["id"] for pick in picks_in(folder / "picks.jsonl")}
     assert len(picks_in(folder / "picks.jsonl")) == 4
