@@ -101,6 +101,7 @@ def rank(options: Namespace, progress: StageProgress, stop: StopOnSignal) -> int
             labeled=labeled,
             race=race,
             outcomes=gathered.outcomes,
+            clusterings=state.clusterings if state else None,
             progress=advance,
         )
         if race:
@@ -357,8 +358,8 @@ def _probe(
             "api_key_env": options.api_key_env,
             "revision": options.revision,
             "batch_size": options.batch_size,
-            **dict(options.engine_option or ()),
             "probe_layout": options.probe_layout,
+            **dict(options.engine_option or ()),
         },
         settings={"temperature": options.temperature, "top_p": options.top_p, "max_tokens": options.max_tokens},
         n_outcomes=config.n_outcomes,

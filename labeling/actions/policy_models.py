@@ -10,6 +10,7 @@ from django.utils.translation import gettext as _
 
 from labeling import policies
 from labeling.audit import record_event
+from labeling.engine.errors import translated_errors
 from labeling.engine.generation import engine_kinds, opened_model, problem_with_addresses
 from labeling.errors import Conflict, LabelingError
 from labeling.models import PolicyModel, User
@@ -30,6 +31,7 @@ def create_policy_model(
     top_p: float | None = None,
     max_tokens: int = 2048,
     probe_max_tokens: int = 64,
+    keep: str = PolicyModel.Keep.COMPLETIONS,
     options: Mapping[str, object] | None = None,
     check: bool = False,
 ) -> PolicyModel:
@@ -48,6 +50,7 @@ def create_policy_model(
         top_p=top_p,
         max_tokens=max_tokens,
         probe_max_tokens=probe_max_tokens,
+        keep=keep,
         options=dict(options or {}),
         created_by=by,
     )
@@ -68,10 +71,13 @@ def create_policy_model(
 def check_policy_model(model: PolicyModel) -> Mapping[str, object]:
     """Open the model and return what it is, by name (weights, template, temperature, ...).
 
-    Raises EngineFailure with the reason when there is no such model or its server does not answer. For a local model
-    this loads the weights; never call it inside a transaction.
+    Raises EngineFailure with the reason when there is no such model, when its server does not answer, and when the
+    longest answer leaves no room for any question. For a local model this loads the weights; never call it inside a
+    transaction.
     """
     with opened_model(model) as opened:
+        with translated_errors():
+            opened.engine.set_aside([], opened.settings)
         return opened.parts
 
 

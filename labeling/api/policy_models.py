@@ -33,6 +33,12 @@ class NewModelSerializer(Serializer):
     top_p = Number(min_value=0, max_value=1, required=False, allow_null=True, default=None)
     max_tokens = serializers.IntegerField(min_value=1, max_value=MOST_TOKENS, required=False, default=2048)
     probe_max_tokens = serializers.IntegerField(min_value=1, max_value=MOST_TOKENS, required=False, default=64)
+    keep = serializers.ChoiceField(
+        PolicyModel.Keep.choices,
+        required=False,
+        default=PolicyModel.Keep.COMPLETIONS,
+        help_text="Of full answers: all that the model writes, or the answers alone.",
+    )
     options = JSONObject(required=False, default=dict, help_text="Of the engine, such as batch_size or dtype.")
     check = serializers.BooleanField(required=False, default=False, help_text="Try to reach the model now.")
 
@@ -48,6 +54,7 @@ class ModelSerializer(Serializer):
     top_p = serializers.FloatField(allow_null=True)
     max_tokens = serializers.IntegerField()
     probe_max_tokens = serializers.IntegerField()
+    keep = serializers.ChoiceField(PolicyModel.Keep.choices)
     options = serializers.DictField()
     created_at = serializers.DateTimeField()
 

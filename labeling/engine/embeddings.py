@@ -9,11 +9,29 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labeling.engine.errors import translated_errors
-from labeling.models import Embedding, Question
-from selector.diversity import embed, embedder_fingerprint
+from labeling.models import Embedding, Question, StoredClustering
+from selector.diversity import Clustering, Embedder, embedder_fingerprint
 
 Vectors = NDArray[np.float32]
 TEXTS_PER_CALL = 4096  # what a crash can cost
+
+
+class DatabaseClusterings:
+    """Clusterings in the database. ``saving`` gives the transaction in which one is stored."""
+
+    def __init__(self, saving: Callable[[], AbstractContextManager[None]]) -> None:
+        self._saving = saving
+
+    def load(self, key: str) -> Clustering | None:
+        """Return the clustering stored under a key, if any."""
+        data = StoredClustering.objects.filter(pk=key).values_list("data", flat=True).first()
+        return None if data is None else Clustering.from_bytes(bytes(data))
+
+    def save(self, key: str, clustering: Clustering) -> None:
+        """Store a clustering; the first one stored under a key stays."""
+        row = StoredClustering(key=key, data=clustering.to_bytes())
+        with self._saving():
+            StoredClustering.objects.bulk_create([row], ignore_conflicts=True)
 
 
 def embedded(
@@ -35,6 +53,9 @@ def embedded(
     missing = sorted(texts.keys() - vectors.keys())
     n_stored = len(vectors)
     progress(n_stored, len(texts))
+    if missing:
+        with translated_errors():
+            loaded = Embedder(embedder)
     for start in range(0, len(missing), TEXTS_PER_CALL):
         chunk = missing[start : start + TEXTS_PER_CALL]
 
@@ -42,7 +63,7 @@ def embedded(
             progress(n_stored + start + done, len(texts))
 
         with translated_errors():
-            made = embed([texts[each] for each in chunk], embedder, progress=report)
+            made = loaded.embed([texts[each] for each in chunk], progress=report)
         rows = [
             Embedding(question_fingerprint=each, embedder_fingerprint=fingerprint, vector=vector.tobytes())
             for each, vector in zip(chunk, made, strict=True)

@@ -27,11 +27,18 @@ class DatabaseCompletionStore:
     """The completions of one generation fingerprint. A question's uid is its fingerprint here: whatever pool or
     calibration set it is in, it is asked once.
 
-    ``saving`` gives the transaction in which a chunk is stored; the run's lease is checked in it.
+    ``saving`` gives the transaction in which a chunk is stored; the run's lease is checked in it. ``keep``: "answers"
+    leaves out what models write around the answers of outcomes.
     """
 
-    def __init__(self, generation_fingerprint: str, saving: Callable[[], AbstractContextManager[None]]) -> None:
-        self.fingerprint, self._saving = generation_fingerprint, saving
+    def __init__(
+        self,
+        generation_fingerprint: str,
+        saving: Callable[[], AbstractContextManager[None]],
+        *,
+        keep: str = "completions",
+    ) -> None:
+        self.fingerprint, self._saving, self._keep = generation_fingerprint, saving, keep
 
     def keys(self, uids: Collection[str]) -> set[Key]:
         """Name what is stored of these questions."""
@@ -79,7 +86,7 @@ class DatabaseCompletionStore:
                 n_prompt_tokens=each.n_prompt_tokens,
                 finish_reason=each.finish_reason,
             )
-            for each in completions
+            for each in (completions if self._keep == "completions" else map(answer_only, completions))
         ]
         with self._saving():
             StoredCompletion.objects.bulk_create(rows, ignore_conflicts=True, batch_size=500)
@@ -104,6 +111,7 @@ def votes_from_completions(
     ``skip_missing`` leaves out the rows that lack some instead: deleted since, to save room. ``may_lack_outcomes``
     takes those that are there, as a race draws them.
     """
+    parts = GenerationSettings.objects.filter(pk=store.fingerprint).values_list("parts", flat=True).first()
     answers: dict[str, QuestionVotes] = {}
     for chunk in _chunks({row.fingerprint for row in rows}):
         completions = defaultdict(list)
@@ -111,13 +119,13 @@ def votes_from_completions(
             completions[completion.uid].append(completion)
         for fingerprint in chunk:
             try:
-    parts = GenerationSettings.objects.filter(pk=store.fingerprint).values_list("parts", flat=True).first()
                 answers[fingerprint] = votes_of(
                     fingerprint,
                     completions[fingerprint],
                     n_outcomes,
                     n_probes,
                     may_lack_outcomes=may_lack_outcomes,
+                    whole_replies=replies_are_whole(parts or {}),
                 )
             except MissingCompletions:
                 if not skip_missing:
@@ -125,7 +133,6 @@ def votes_from_completions(
     return [_with_row(answers[row.fingerprint], row, store.fingerprint) for row in rows if row.fingerprint in answers]
 
 
-                    whole_replies=replies_are_whole(parts or {}),
 def stored_votes(run: SelectionRun, rows: Rows) -> list[QuestionVotes]:
     """Return the votes that a run's answers amount to, of those rows whose answers are still stored."""
     if run.policy_model_id is None:

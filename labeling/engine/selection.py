@@ -19,7 +19,7 @@ from selector.config import MOST_SEED as MOST_SEED
 from selector.config import PRESETS, SelectionConfig
 from selector.conformal import THRESHOLDS
 from selector.coverage_curve import coverage_curve, score_histogram
-from selector.diversity import embedder_fingerprint, project_2d
+from selector.diversity import ClusteringStore, embedder_fingerprint, project_2d
 from selector.internals import Internals
 from selector.outcomes import ModelOutcomes
 from selector.picking import draw_controls
@@ -192,15 +192,16 @@ def select_questions(
     ineligible: Mapping[str, str],
     labeled: Collection[str] = (),
     outcomes: ModelOutcomes | None = None,
+    clusterings: ClusteringStore | None = None,
     progress: Callable[[str, int, int], None],
 ) -> Selected:
     """Score the questions and pick some. ``questions``, ``pool_votes`` and ``embeddings`` [N, D] are aligned;
     ``internals`` go by uid.
 
     ``ineligible`` maps uids that must not be picked to a reason code; the picks go on from those in ``labeled``.
-    ``outcomes``, where the run is raced, gives the answers that the pool's votes still lack. ``progress`` hears, under
-    "scoring", how many questions of pool and calibration set have had their answers grouped, and under "racing" of how
-    many clusters the best are known. Raises EngineFailure.
+    ``outcomes``, where the run is raced, gives the answers that the pool's votes still lack; ``clusterings`` keeps
+    which clusters were found. ``progress`` hears, under "scoring", how many questions have had
+    their answers grouped, and under "racing" of how many clusters the best are known. Raises EngineFailure.
     """
     race = RaceSettings(run.race)
     stage_starts = {"grouping calibration answers": 0, "grouping pool answers": len(calibration_votes)}
@@ -226,6 +227,7 @@ def select_questions(
             labeled=labeled,
             race=race,
             outcomes=outcomes,
+            clusterings=clusterings,
             progress=report_progress,
         )
         report = {**result.report, "curve": _curve(result, SelectionConfig.from_json(run.config))}
@@ -268,6 +270,7 @@ def _scores(
     points: NDArray[np.float64] | None,
 ) -> list[QuestionScore]:
     rows, raced = [], result.raced
+    known = None if raced is None else {*(pick.uid for pick in result.picks), *raced.replacements}
     for i, uid in enumerate(result.scores.table.uids):
         point = None if points is None else points[of_uid[uid]]
         rows.append(
@@ -284,7 +287,7 @@ def _scores(
                 cluster=int(result.labels[i]),
                 eligible=not result.ineligible[i],
                 ineligible_reason=result.ineligible[i],
-                place=int(result.places[i]) + 1,
+                place=int(result.places[i]) + 1 if known is None or uid in known else None,
                 x=None if point is None else float(point[0]),
                 y=None if point is None else float(point[1]),
             )

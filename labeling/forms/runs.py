@@ -60,12 +60,22 @@ class PolicyModelForm(forms.Form):
         max_value=MOST_TOKENS,
         help_text=_("A probe cuts a chain of thought and asks for the answer at once."),
     )
+    keep = forms.ChoiceField(
+        label=_("What is kept of full answers"),
+        required=False,
+        choices=PolicyModel.Keep.choices,
+        initial=PolicyModel.Keep.COMPLETIONS,
+        help_text=_("Chains and forced answers are always kept whole. Answers alone cannot be read anew later."),
+    )
     check = forms.BooleanField(
         label=_("Try to reach the model now"),
         required=False,
         initial=True,
         help_text=_("Loads a local model or asks the server; it may take a minute."),
     )
+
+    def clean_keep(self) -> str:
+        return str(self.cleaned_data["keep"] or PolicyModel.Keep.COMPLETIONS)
 
 
 class RunChoiceField(forms.ModelChoiceField):

@@ -26,6 +26,10 @@ class PolicyModel(models.Model):
         OPENAI = "openai", _("OpenAI-compatible server, such as vLLM")
         SCRIPTED = "scripted", _("Scripted answers (tests only)")
 
+    class Keep(models.TextChoices):
+        COMPLETIONS = "completions", _("All that the model writes")
+        ANSWERS = "answers", _("The answers alone, to save room")
+
     name = models.CharField(max_length=120, unique=True)
     engine = models.CharField(max_length=20, choices=EngineKind.choices)
     model = models.CharField(max_length=300, help_text=_("Hub name, path, or assay-tiny (demo only)."))
@@ -39,6 +43,12 @@ class PolicyModel(models.Model):
     top_p = models.FloatField(null=True, blank=True, help_text=_("Empty: as the model's authors recommend, else 1."))
     max_tokens = models.PositiveIntegerField(default=2048)
     probe_max_tokens = models.PositiveIntegerField(default=64)
+    keep = models.CharField(
+        max_length=20,
+        choices=Keep.choices,
+        default=Keep.COMPLETIONS,
+        help_text=_("Of full answers; chains and forced answers are always kept whole."),
+    )
     options = models.JSONField(
         default=dict, blank=True, help_text=_("Engine options, such as batch_size, dtype, tokenizer.")
     )
@@ -115,6 +125,14 @@ class Embedding(models.Model):
         constraints = [
             UniqueConstraint(fields=["embedder_fingerprint", "question_fingerprint"], name="embedding_stored_once")
         ]
+
+
+class StoredClustering(models.Model):
+    """Which clusters K-means found, once for the same vectors, number and seed: another machine may find others."""
+
+    key = models.CharField(max_length=64, primary_key=True)
+    data = models.BinaryField(help_text=_("Labels and centres (selector.diversity.Clustering)."))
+    created_at = models.DateTimeField(auto_now_add=True)
 
 
 class StoredInternals(models.Model):

@@ -8,7 +8,7 @@ from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from functools import partial
 
-from labeling.engine.embeddings import Vectors, embedded
+from labeling.engine.embeddings import DatabaseClusterings, Vectors, embedded
 from labeling.engine.evidence import (
     DatabaseCompletionStore,
     QuestionVotes,
@@ -97,6 +97,7 @@ class RunStages(Attempt):
             ineligible=questions_spoken_for(self._run.pool),
             labeled=picks_gone_on_from(self._run),
             outcomes=evidence.outcomes,
+            clusterings=DatabaseClusterings(self._lease.saving),
             progress=self.progress,
         )
         if evidence.outcomes is not None:
@@ -163,7 +164,8 @@ class RunStages(Attempt):
             check_same_settings(pool=model.fingerprint, calibration=self._run.generation_fingerprint)
         self._lease.update(generation_fingerprint=model.fingerprint)
         evidence = Evidence(generation={"fingerprint": model.fingerprint, **model.parts})
-        store = DatabaseCompletionStore(model.fingerprint, self._lease.saving)
+        keep = str(self._run.policy_model.keep) if self._run.policy_model else "completions"
+        store = DatabaseCompletionStore(model.fingerprint, self._lease.saving, keep=keep)
         n_outcomes, n_probes = self._run.config["n_outcomes"], self._run.config["n_probes"]
         asked_of: dict[str, Rows] = {"calibration": items, "pool": questions}
         if not reads_answers(self._run.config):

@@ -42,6 +42,21 @@ def test_a_second_run_asks_the_model_nothing_and_reports_the_same(new_run, scrip
     assert {**first.report, "seconds": None} == {**second.report, "seconds": None}
 
 
+def test_a_model_may_keep_its_answers_alone(new_run, scripted_model):
+    model = scripted_model()
+    whole = run_to_its_end(new_run(policy_model=model))
+    StoredCompletion.objects.all().delete()
+    model.keep = "answers"
+    model.save()
+
+    run = run_to_its_end(new_run(policy_model=model))
+
+    texts = [each.text for each in StoredCompletion.objects.filter(kind="outcome")]
+    assert texts
+    assert all(text.startswith("\\boxed{") for text in texts)
+    assert picks_of(run) == picks_of(whole)
+
+
 def test_a_crash_is_recorded_and_a_retry_goes_on_from_what_was_answered(new_run, scripted_model):
     model = scripted_model(crash_after=20)
     run = run_to_its_end(new_run(policy_model=model))
