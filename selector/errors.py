@@ -146,7 +146,7 @@ class EngineUnavailable(EngineError):
         self.where, self.reason = where, reason
         super().__init__(
             f"The model server at {where} did not answer: {reason}. "
-            "Start it or check the address; everything answered so far is kept, so run the same command again."
+            "Start it or check the address, then try again; everything answered so far is kept."
         )
 
 

@@ -98,10 +98,8 @@ def commit_import(*, batch: ImportBatch, by: User | None) -> ImportBatch:
             batch.new_set, batch.new_set_pool = "", None
             batch.save(update_fields=["calibration_set", "new_set", "new_set_pool"])
         report = bring_in(staged, _destination(batch), batch=batch, write=True)
-        if makes_set and not report.accepted:
-            raise Conflict(
-                _("No row of the file can be imported, so no calibration set was made. Choose other columns.")
-            )
+        if not report.accepted:
+            raise Conflict(_("No row of the file can be imported. Choose other columns."), code="nothing_to_import")
         stored_as, batch.stored_as = batch.stored_as, ""
         _mark_committed(batch, report, repair, by)
         transaction.on_commit(lambda: remove_stored(stored_as))

@@ -208,7 +208,7 @@ def test_a_file_without_a_usable_row_makes_no_calibration_set(pool, manager, upl
         calibration_set=calibration_set_to_fill(name="Keys", pool=pool, by=manager),
     )  # fmt: skip
 
-    with pytest.raises(Conflict, match="no calibration set was made"):
+    with pytest.raises(Conflict, match="can be imported"):
         commit_import(batch=batch, by=manager)
 
     assert not CalibrationSet.objects.exists()

@@ -83,3 +83,12 @@ def test_fields_without_meaning_are_refused(db, fields, words):
     assert refused.value.code == "invalid_policy_model"
     assert words in refused.value.message
     assert not PolicyModel.objects.exists()
+
+
+def test_a_check_refuses_answers_so_long_that_no_question_fits(db):
+    fields = {"engine": "transformers", "model": "assay-tiny", "max_tokens": 2048, "by": None}
+
+    with pytest.raises(LabelingError, match="max_tokens is 2048"):
+        create_policy_model(name="Too long", check=True, **fields)
+
+    assert not PolicyModel.objects.filter(name="Too long").exists()

@@ -178,7 +178,7 @@ def test_a_server_that_fails_half_of_the_time_keeps_what_it_answered(folder, cap
     assert rank(folder) == 1
 
     (line,) = errors(capsys)
-    assert "run the same command again" in line
+    assert "then try again" in line
     assert n_stored(folder) > 0
     assert not (folder / "picks.jsonl").exists()
 
