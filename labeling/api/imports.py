@@ -118,7 +118,9 @@ class UploadEndpoint(Endpoint):
     def uploaded(self, name: str = "file") -> Any:
         file = self.request.FILES.get(name)
         if file is None:
-            raise LabelingError("There is no file, or it is empty. Send it as the body, or as a form’s field “file”.", code="no_file")
+            raise LabelingError(
+                "There is no file, or it is empty. Send it as the body, or as a form’s field “file”.", code="no_file"
+            )
         return file
 
 
