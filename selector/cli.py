@@ -13,6 +13,7 @@ from selector.config import PRESETS, RULES
 from selector.curriculum.commands import add_curriculum
 from selector.errors import SelectorError, Stopped
 from selector.generation.store import KEEP
+from selector.planning_command import add_plan
 from selector.racing.settings import MODES as RACE_MODES
 from selector.strategies import STRATEGIES, Need
 from selector.strategies.contract import INTERNAL_NEEDS
@@ -25,6 +26,7 @@ Find the questions whose answers are worth paying for.
 
   rank        which questions of a pool to have answered, from a model or from recorded answers
   probe       only ask the model, and record its answers for later
+  plan        what asking a model about a pool will cost, before it is asked
   compare     how strategies differ on one pool, from the same answers
   backtest    what strategies' picks are worth, where answers are known
   variance    which questions a model is sometimes right on, from scored runs
@@ -142,6 +144,7 @@ def build_parser() -> argparse.ArgumentParser:
     add_backtest(commands)
     add_variance(commands)
     add_curriculum(commands)
+    add_plan(commands, _add_model_options, tuple(STRATEGIES), tuple(PRESETS))
 
     grade = add_command(commands, "grade", "compare answers with gold answers", GRADE_EXAMPLES)
     grade.add_argument("cases", metavar="CASES.jsonl", help="rows with gold, answer and, if known, kind")

@@ -19,6 +19,7 @@ from selector.config import SelectionConfig
 from selector.conformal import THRESHOLDS
 from selector.diversity import PACKAGED_EMBEDDERS, check_embedder
 from selector.errors import InvalidConfig, MissingEvidence, NoClusters, PoolTooSmall
+from selector.generation import CompletionKind
 from selector.internals import Internals
 from selector.labeled import read_labeled
 from selector.outcomes import ModelOutcomes
@@ -30,6 +31,7 @@ from selector.racing.report import describe_costs
 from selector.racing.settings import RaceSettings
 from selector.recorded import embedded_texts, fit_counts, load_embeddings, load_internals
 from selector.report import count_tokens
+from selector.rows import question_uid
 from selector.state import State, write_atomically
 from selector.strategies import STRATEGIES, Need, Strategy
 from selector.strategies.contract import HOW_TO_GET, INTERNAL_NEEDS
@@ -76,7 +78,7 @@ def rank(options: Namespace, progress: StageProgress, stop: StopOnSignal) -> int
     with ExitStack() as stack:
         state = None
         if options.votes is None:
-            state = stack.enter_context(_open_state(options, progress))
+            state = stack.enter_context(open_state(options, progress))
             racing = stack if race and race.mode != "off" else None
             gathered = _ask_model(options, config, labeled, state, progress, stop, racing)
         else:
@@ -250,7 +252,7 @@ def probe(options: Namespace, progress: StageProgress, stop: StopOnSignal) -> in
         n_probes=options.probes,
         seed=options.seed,
     )
-    with _open_state(options, progress) as state:
+    with open_state(options, progress) as state:
         questions = _read_questions(options.pool, options, progress, need_answer=False)
         probed = _probe([questions], options, config, state, progress, stop, with_internals=bool(options.internals))
     (votes,) = probed.votes
@@ -262,7 +264,7 @@ def probe(options: Namespace, progress: StageProgress, stop: StopOnSignal) -> in
     return 0
 
 
-def _open_state(options: Namespace, progress: StageProgress) -> State:
+def open_state(options: Namespace, progress: StageProgress) -> State:
     """Open the state that answers are kept in, and count what comes into it."""
     state = State(options.state or f"{options.out}.state", keep=options.keep)
     for notice in state.notices:
@@ -270,6 +272,40 @@ def _open_state(options: Namespace, progress: StageProgress) -> State:
     state.completions.added = progress.spending.hear
     progress.spending.gpu_price, progress.spending.n_gpus = options.gpu_price, options.gpus
     return state
+
+
+def engine_options(options: Namespace) -> dict[str, Any]:
+    """Return what an engine is opened with."""
+    return {
+        "model": options.model,
+        "base_url": options.base_url,
+        "api_key_env": options.api_key_env,
+        "revision": options.revision,
+        "batch_size": options.batch_size,
+        "probe_layout": options.probe_layout,
+        **dict(options.engine_option or ()),
+    }
+
+
+def _expect(
+    files: Sequence[Questions],
+    config: SelectionConfig,
+    state: State,
+    progress: StageProgress,
+    *,
+    with_trajectories: bool,
+    is_raced: bool,
+) -> None:
+    """Say how many completions are still to be made, for the time left."""
+    keys = {question_uid(row.text, row.choices) for file in files for row in file.rows}
+    wanted = {
+        CompletionKind.TRAJECTORY: int(with_trajectories or config.n_probes > 0),
+        CompletionKind.PROBE: config.n_probes,
+        CompletionKind.OUTCOME: config.n_outcomes,
+    }
+    stored = state.completions.counts(keys)
+    missing = {kind: max(0, n * len(keys) - stored[kind]) for kind, n in wanted.items()}
+    progress.spending.expect(missing, is_at_most=is_raced)
 
 
 def _config(options: Namespace) -> SelectionConfig:
@@ -349,18 +385,12 @@ def _probe(
     with_trajectories: bool = True,
     racing: ExitStack | None = None,
 ) -> Probed:
+    is_raced = racing is not None
+    _expect(files, config, state, progress, with_trajectories=with_trajectories, is_raced=is_raced)
     probed = probe_files(
         files,
         engine=options.engine,
-        engine_options={
-            "model": options.model,
-            "base_url": options.base_url,
-            "api_key_env": options.api_key_env,
-            "revision": options.revision,
-            "batch_size": options.batch_size,
-            "probe_layout": options.probe_layout,
-            **dict(options.engine_option or ()),
-        },
+        engine_options=engine_options(options),
         settings={"temperature": options.temperature, "top_p": options.top_p, "max_tokens": options.max_tokens},
         n_outcomes=config.n_outcomes,
         n_probes=config.n_probes,

@@ -45,6 +45,19 @@ def test_what_was_stored_before_does_not_count_in_the_rate(monkeypatch):
     assert "910 of 1,000 (1.0/s, about 2 min left)" in stream.getvalue()
 
 
+def test_a_rate_is_that_of_the_last_minute(monkeypatch):
+    clock = iter([0.0, *(float(t) for t in range(10, 210, 10)), 200.0])
+    monkeypatch.setattr("selector.progress.time.monotonic", lambda: next(clock))
+    stream = io.StringIO()
+
+    with StageProgress(stream) as progress:
+        progress("outcomes", 0, 10_000)
+        for tick in range(1, 21):
+            progress("outcomes", 1000 if tick <= 10 else 1000 + 10 * (tick - 10), 10_000)
+
+    assert stream.getvalue().splitlines()[-1] == "outcomes: 1,100 of 10,000 (1.0/s, about 2.5 h left)"
+
+
 def test_a_terminal_gets_a_bar():
     stream = Terminal()
 

@@ -6,7 +6,7 @@ import pytest
 
 from selector.cli import main
 
-COMMANDS = ("rank", "probe", "compare", "backtest", "variance", "curriculum", "grade", "read")
+COMMANDS = ("rank", "probe", "plan", "compare", "backtest", "variance", "curriculum", "grade", "read")
 
 
 def help_of(capsys, *arguments):
