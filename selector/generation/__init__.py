@@ -35,6 +35,7 @@ ENGINES: Mapping[str, tuple[str, str]] = {  # module and class; stored in the da
     "transformers": ("selector.generation.transformers_local", "TransformersEngine"),
     "openai": ("selector.generation.openai_http", "OpenAIEngine"),
     "vllm": ("selector.generation.vllm_local", "VLLMEngine"),
+    "ray": ("selector.generation.ray_data", "RayEngine"),
     "scripted": ("selector.generation.scripted", "ScriptedEngine"),
 }
 
@@ -47,6 +48,8 @@ def open_engine(kind: str, *, model: str, **options: Any) -> Engine:
     layout, probe_layout.
     ``vllm``: revision, dtype, instruction, probe_layout, max_model_len, tensor_parallel_size, data_parallel_size, seed,
     engine_args.
+    ``ray``: address, replicas, cpus_per_replica, batch_size, batches, revision, dtype, instruction, probe_layout,
+    max_model_len, tensor_parallel_size, engine_args.
     ``scripted``: the arguments of ScriptedEngine.
     Raises InvalidConfig, ModelNotFound or EngineUnavailable.
     """
