@@ -23,7 +23,9 @@ class PolicyModel(models.Model):
 
     class EngineKind(models.TextChoices):
         TRANSFORMERS = "transformers", _("Transformers, on this machine")
-        OPENAI = "openai", _("OpenAI-compatible server, such as vLLM")
+        VLLM = "vllm", _("vLLM, on this machine")
+        OPENAI = "openai", _("OpenAI-compatible servers, such as vLLM")
+        RAY = "ray", _("vLLM on a Ray cluster")
         SCRIPTED = "scripted", _("Scripted answers (tests only)")
 
     class Keep(models.TextChoices):
