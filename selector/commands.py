@@ -56,7 +56,7 @@ class Gathered:
     numbers: Sequence[int] | None = None
     set_aside: Mapping[str, str] = field(default_factory=dict)  # uid -> reason code
     internals: Internals | None = None
-    outcomes: ModelOutcomes | None = None  # of the pool, where they are still to be raced for
+    outcomes: Sequence[ModelOutcomes] = ()  # of pool and calibration, where they are still to be raced for
     asked: Collection[str] = ()  # what the questions that were asked are called in the state
     told: dict[str, object] = field(default_factory=dict)  # what the report says of it
 
@@ -80,7 +80,8 @@ def rank(options: Namespace, progress: StageProgress, stop: StopOnSignal) -> int
         if options.votes is None:
             state = stack.enter_context(open_state(options, progress))
             racing = stack if race and race.mode != "off" else None
-            gathered = _ask_model(options, config, labeled, state, progress, stop, racing)
+            races_calibration = race is not None and race.calibration
+            gathered = _ask_model(options, config, labeled, state, progress, stop, racing, races_calibration)
         else:
             if options.state:
                 state = stack.enter_context(State(options.state))
@@ -102,19 +103,22 @@ def rank(options: Namespace, progress: StageProgress, stop: StopOnSignal) -> int
             ineligible=gathered.set_aside,
             labeled=labeled,
             race=race,
-            outcomes=gathered.outcomes,
+            outcomes=next(iter(gathered.outcomes), None),
+            calibration_outcomes=next(iter(gathered.outcomes[1:]), None),
             clusterings=state.clusterings if state else None,
             progress=advance,
         )
         if race:
-            gathered.told |= describe_costs(result.pool_votes, gathered.calibration, result, race)
+            gathered.told |= describe_costs(result.pool_votes, result.calibration_votes, result, race)
         if gathered.outcomes:
-            _tell_outcomes(gathered, gathered.outcomes, progress)
+            _tell_outcomes(gathered, progress)
         told_of: dict[str, dict[str, object]] = {}
         if triage_labels:
             triage, told_of = routes(result, gathered.pool, triage_labels, grader, gathered.config.grouping)
             gathered.told["triage"] = triage.to_json()
     progress.close()
+    if spent := progress.spending.total():
+        progress.say(spent)
     if options.triage_probes:
         write_atomically(options.triage_probes, probe_lines(result, gathered.pool, options.n_triage_probes))
         progress.say(f"Wrote the questions to label for the triage to {options.triage_probes}.")
@@ -155,10 +159,12 @@ def _ask_model(
     progress: StageProgress,
     stop: StopOnSignal,
     racing: ExitStack | None,
+    races_calibration: bool,
 ) -> Gathered:
     """Ask what the strategy needs and nothing else; with a calibration set, every answer that the settings name.
 
-    ``racing`` leaves out the pool's outcomes, and holds the model for as long as they may be asked for.
+    ``racing`` leaves out the pool's outcomes, with ``races_calibration`` the calibration's too, and holds the model for
+    as long as they may be asked for.
     """
     files = [_read_questions(options.pool, options, progress, need_answer=False)]
     if options.calibration:
@@ -199,6 +205,7 @@ def _ask_model(
         with_internals=with_internals,
         with_trajectories=bool(options.calibration or cost.trajectories),
         racing=racing,
+        races_calibration=races_calibration,
     )
     pool = [replace(question, truth=None) for question in probed.votes[0]]
     return Gathered(
@@ -260,6 +267,8 @@ def probe(options: Namespace, progress: StageProgress, stop: StopOnSignal) -> in
     if options.internals and probed.internals:
         probed.internals.save(options.internals)
         progress.say(f"Wrote the internals of {len(probed.internals):,} questions to {options.internals}.")
+    if spent := progress.spending.total():
+        progress.say(spent)
     progress.say(f"Wrote the answers to {len(votes):,} questions to {options.out}.")
     return 0
 
@@ -326,15 +335,16 @@ def _config(options: Namespace) -> SelectionConfig:
     )
 
 
-def _tell_outcomes(gathered: Gathered, outcomes: ModelOutcomes, progress: StageProgress) -> None:
-    """Add what the race for the pool's outcomes came to, and what was set aside on the way."""
+def _tell_outcomes(gathered: Gathered, progress: StageProgress) -> None:
+    """Add what the races for outcomes came to, and what was set aside on the way."""
     told: dict[str, Any] = gathered.told
-    told["set_aside"] |= {uid: aside.message for uid, aside in outcomes.set_aside.items()}
-    gathered.tokens["outcomes"] = outcomes.count_tokens(gathered.asked)
+    for outcomes in gathered.outcomes:
+        told["set_aside"] |= {uid: aside.message for uid, aside in outcomes.set_aside.items()}
+        gathered.tokens["outcomes"] = outcomes.count_tokens(gathered.asked)
     share = 1 - told["tokens_used"] / told["tokens_full"]
     progress.say(
-        f"{outcomes.n_made:,} outcomes made for the race, which left {told['n_undrawn']:,} unasked: "
-        f"{share:.0%} of the pool's tokens were saved."
+        f"{sum(each.n_made for each in gathered.outcomes):,} outcomes made for the race, which left "
+        f"{told['n_undrawn']:,} unasked: {share:.0%} of the pool's tokens were saved."
     )
 
 
@@ -384,6 +394,7 @@ def _probe(
     with_internals: bool = False,
     with_trajectories: bool = True,
     racing: ExitStack | None = None,
+    races_calibration: bool = False,
 ) -> Probed:
     is_raced = racing is not None
     _expect(files, config, state, progress, with_trajectories=with_trajectories, is_raced=is_raced)
@@ -402,6 +413,7 @@ def _probe(
         with_internals=with_internals,
         with_trajectories=with_trajectories,
         racing=racing,
+        races_calibration=races_calibration,
     )
     aside = sorted(probed.set_aside_messages.items())
     _say_first(progress, [f"Question {uid} was set aside: {message}" for uid, message in aside], "were set aside")

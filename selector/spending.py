@@ -128,12 +128,12 @@ class Spending:
             spent += f", {self.cost:,.2f} spent"
         return "; ".join([*parts, spent])
 
-    def to_json(self) -> dict[str, object]:
-        """Return what a report says of it."""
-        told: dict[str, object] = {"tokens_made": self.tokens, "model_seconds": round(self.seconds, 1)}
-        if self.cost is not None:
-            told |= {"gpu_price": self.gpu_price, "gpus": self.n_gpus, "cost": round(self.cost, 2)}
-        return told
+    def total(self) -> str:
+        """Say in a sentence what was spent in all; "" where nothing was."""
+        if not self.tokens:
+            return ""
+        cost = "" if self.cost is None else f", for {self.cost:,.2f}"
+        return f"The model generated {self.tokens:,} tokens in {duration(self.seconds)}{cost}."
 
 
 def duration(seconds: float) -> str:

@@ -33,7 +33,7 @@ def hear(spending, clock, seconds, kind, n, n_tokens):
 def test_nothing_heard_is_nothing_said(spending):
     spending.expect({OUTCOME: 10})
 
-    assert spending.describe() == ""
+    assert spending.describe() == spending.total() == ""
     assert spending.seconds_left() is None
 
 
@@ -79,9 +79,7 @@ def test_money_and_what_a_race_may_leave_are_said(spending, clock):
     assert spending.describe() == "100 tokens/s; all of it at most 60 min more; 100 tokens so far, 0.00 spent"
     hear(spending, clock, 3599, OUTCOME, 1, 100)
     assert spending.cost == pytest.approx(6.0)
-    assert spending.to_json() == {
-        "tokens_made": 200, "model_seconds": 3600.0, "gpu_price": 3.0, "gpus": 2, "cost": 6.0,
-    }  # fmt: skip
+    assert spending.total() == "The model generated 200 tokens in 60 min, for 6.00."
 
 
 @pytest.mark.parametrize(
