@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from argparse import Namespace
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import ExitStack
@@ -29,7 +28,7 @@ from selector.probing import Probed, Questions, probe_files, read_question_file
 from selector.progress import StageProgress, StopOnSignal
 from selector.racing.report import describe_costs
 from selector.racing.settings import RaceSettings
-from selector.recorded import embedded_texts, fit_counts, load_embeddings, load_internals
+from selector.recorded import embedded_texts, fit_counts, hash_of_rows, load_embeddings, load_internals
 from selector.report import count_tokens
 from selector.rows import question_uid
 from selector.state import State, write_atomically
@@ -428,8 +427,8 @@ def _embeddings(
     pool, config = gathered.pool, gathered.config
     if options.embeddings:
         found = load_embeddings(options.embeddings, len(pool), gathered.numbers)
-        in_order = found[sorted(range(len(pool)), key=lambda row: pool[row].uid)]  # whatever order the rows came in
-        return found, f"file:{hashlib.sha256(in_order.tobytes()).hexdigest()[:16]}"
+        order = sorted(range(len(pool)), key=lambda row: pool[row].uid)  # whatever order the rows came in
+        return found, f"file:{hash_of_rows(found, order)}"
     strategy = STRATEGIES[config.strategy]
     brings_clusters = strategy.uses_clusters and any(question.cluster is not None for question in pool)
     if Need.EMBEDDINGS not in strategy.needs or (brings_clusters and not options.embedder):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from argparse import Namespace
 from collections.abc import Sequence
 from dataclasses import replace
@@ -11,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from selector.config import SelectionConfig
-from selector.diversity import Embedder, embed, embedder_fingerprint
+from selector.diversity import ROWS_AT_ONCE, Embedder, embed, embedder_fingerprint
 from selector.errors import FingerprintMismatch, InvalidConfig
 from selector.internals import Internals
 from selector.pipeline import Progress
@@ -75,9 +76,12 @@ def embedded_texts(
 
 
 def load_embeddings(path: str, n_questions: int, numbers: Sequence[int] | None) -> NDArray[np.float32]:
-    """Read embeddings whose rows are those of the pool's file, left-out rows included, or of its usable questions."""
+    """Read embeddings whose rows are those of the pool's file, left-out rows included, or of its usable questions.
+
+    Memory-mapped as far as they are float32 already: rows are read from the disk where they are used.
+    """
     try:
-        found = np.load(path, allow_pickle=False)
+        found = np.load(path, allow_pickle=False, mmap_mode="r")
     except (OSError, ValueError) as error:
         raise InvalidConfig("--embeddings", path, f"a .npy file of numbers ({error})") from error
     if not isinstance(found, np.ndarray) or found.ndim != 2 or found.dtype.kind not in "fiu":
@@ -87,4 +91,12 @@ def load_embeddings(path: str, n_questions: int, numbers: Sequence[int] | None) 
         found = found[list(numbers)]
     if len(found) != n_questions:
         raise InvalidConfig("--embeddings", f"{path} with {len(found)} rows", f"of {n_questions} rows, one a question")
-    return found.astype(np.float32)
+    return found.astype(np.float32, copy=False)
+
+
+def hash_of_rows(embeddings: NDArray[np.float32], order: Sequence[int]) -> str:
+    """Return a hash of the rows in an order, without a copy of all of them."""
+    digest = hashlib.sha256()
+    for start in range(0, len(order), ROWS_AT_ONCE):
+        digest.update(np.ascontiguousarray(embeddings[list(order[start : start + ROWS_AT_ONCE])]).tobytes())
+    return digest.hexdigest()[:16]
