@@ -322,9 +322,8 @@ def _check_rank(parser: argparse.ArgumentParser, options: argparse.Namespace) ->
 
 
 def _check_race(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
-    if options.votes is None and (options.race == "probabilistic" or options.race_calibration):
-        option = "--race-calibration" if options.race_calibration else "--race probabilistic"
-        parser.error(f"{option} goes with --votes: it replays a race on recorded answers")
+    if options.votes is None and options.race == "probabilistic":
+        parser.error("--race probabilistic goes with --votes: it replays a race on recorded answers")
     if options.race in ("exact", "probabilistic") and (options.triage_probes or options.triage_labels):
         parser.error("--race exact or probabilistic does not go with triage, which needs a place for every question")
     for name, modes in (

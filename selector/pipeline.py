@@ -38,8 +38,8 @@ class SelectionResult:
     ``scores``, ``acquisition_scores``, ``labels``, ``places`` and ``ineligible`` are aligned with
     ``scores.table.uids``; ``places`` are those in the order of the whole pool, ties broken, from 0; ``ineligible``
     holds a reason code or "". ``calibration`` is None where there was no calibration set, ``raced`` without a race.
-    ``pool_votes`` are the votes that the picks rest on, those that were asked for on the way among them;
-    ``race_history`` how that went, which depends on how fast answers came.
+    ``pool_votes`` and ``calibration_votes`` are the votes that the picks rest on, those that were asked for on the way
+    among them; ``race_history`` says how that went, which depends on how fast answers came.
     """
 
     picks: list[Pick]
@@ -51,6 +51,7 @@ class SelectionResult:
     calibration: Calibration | None
     report: dict[str, object]
     pool_votes: Sequence[QuestionVotes]
+    calibration_votes: Sequence[QuestionVotes]
     raced: Raced | None = None
     race_history: Sequence[Mapping[str, int]] = ()
 
@@ -69,6 +70,7 @@ def run_selection(
     labeled: Collection[str] = (),
     race: RaceSettings | None = None,
     outcomes: OutcomeSource | None = None,
+    calibration_outcomes: OutcomeSource | None = None,
     clusterings: ClusteringStore | None = None,
     progress: Progress = lambda stage, done, total: None,
 ) -> SelectionResult:
@@ -80,14 +82,15 @@ def run_selection(
     ``labeled`` uids already have labels: they are not picked, and the picks go on from the set they form (those that
     are not in the pool count for nothing). ``race`` draws the recorded outcomes in their order, and only those that the
     picks depend on; questions may then lack outcomes that a race before it did not draw, and ``outcomes`` is asked for
-    those that are missing. ``clusterings`` keeps which clusters were found, for the next time.
+    those that are missing, as ``calibration_outcomes`` is where the threshold is raced for. ``clusterings`` keeps which
+    clusters were found, for the next time.
     ``progress(stage, done, total)`` is called at the start of each stage and within the long ones. Raises
     MissingEvidence, CalibrationSetTooSmall, FingerprintMismatch, InvalidConfig, PoolTooSmall, CannotRace,
     MissingCompletions, and what ``outcomes`` raises.
     """
     from selector import report as reporting
     from selector.racing.calibration import race_calibration
-    from selector.racing.live import draw_outcomes
+    from selector.racing.live import draw_calibration, draw_outcomes
     from selector.racing.selection import check_can_race, race_pool
 
     strategy = STRATEGIES[config.strategy]()
@@ -95,8 +98,16 @@ def run_selection(
     if race:
         check_can_race(strategy)
     config = fit_empty_votes(pool_votes, calibration_votes, strategy, config)
-    check_evidence(strategy, available_evidence(pool_votes, calibration_votes, strategy, embeddings, internals))
-    generation = check_fit(pool_votes, calibration_votes, embeddings, config, is_raced=race is not None)
+    found = available_evidence(pool_votes, calibration_votes, strategy, embeddings, internals)
+    check_evidence(strategy, found if outcomes is None else {*found, Need.VOTES})
+    generation = check_fit(
+        pool_votes,
+        calibration_votes,
+        embeddings,
+        config,
+        is_raced=race is not None,
+        is_calibration_raced=race is not None and race.calibration,
+    )
     if strategy.n_picks(config.budget, len(pool_votes)) > len(pool_votes):
         raise PoolTooSmall(n_eligible=len(pool_votes), n_questions=len(pool_votes), budget=config.budget)
     if config.ties != "file_order":
@@ -113,8 +124,17 @@ def run_selection(
         )
     )
 
-    progress("calibrating and scoring", 0, 1)
     groups = groups_of(calibration_votes, config)
+    if race and race.calibration and calibration_outcomes is not None:
+
+        def table_of(votes: Sequence[QuestionVotes]) -> VoteTable:
+            return group_votes([], votes, config=config, grader=grader, policy=policy)[0].of(strategy.votes)
+
+        calibration_votes = draw_calibration(
+            calibration_votes, config, groups, table_of=table_of, outcomes=calibration_outcomes, progress=progress
+        )
+        calibration_table = table_of(calibration_votes)
+    progress("calibrating and scoring", 0, 1)
     fit = race_calibration if race and race.calibration else calibrate
     calibration = fit(calibration_table, config, groups) if calibration_votes else None
     q_hat = q_hats_of(calibration, pool_votes, config)
@@ -238,6 +258,7 @@ def run_selection(
         calibration=calibration,
         report=report,
         pool_votes=pool_votes,
+        calibration_votes=calibration_votes,
         raced=raced_pool.raced if raced_pool else None,
         race_history=history,
     )

@@ -43,7 +43,7 @@ class Probed:
     n_made: int
     internals: Internals | None = None  # of the first file's questions, where asked for
     asked: Collection[str] = ()  # the keys of the questions in the store
-    outcomes: ModelOutcomes | None = None  # where the first file's are still to be raced for
+    outcomes: Sequence[ModelOutcomes] = ()  # of the first files, where they are still to be raced for
 
 
 def read_question_file(
@@ -92,6 +92,7 @@ def probe_files(
     with_internals: bool = False,
     with_trajectories: bool = True,
     racing: ExitStack | None = None,
+    races_calibration: bool = False,
 ) -> Probed:
     """Ask the model about every question of the files and read its answers; what ``state`` has is not asked again.
 
@@ -99,12 +100,13 @@ def probe_files(
     temperature, top_p and max_tokens; None takes the model's own recommendation, else the default. A question that
     the engine sets aside keeps its place with every answer unread. ``with_internals`` reads the model's internals along
     the chains of the first file's questions; ``with_trajectories`` False leaves out chains that nothing needs.
-    ``racing`` leaves out the first file's outcomes: they are asked for afterwards, of a model that stays open for as
-    long as this stack. Raises StateMismatch, EngineError, Stopped, and InvalidConfig for an engine that shows no
-    internals.
+    ``racing`` leaves out the first file's outcomes, and with ``races_calibration`` those of the others: they are asked
+    for afterwards, of a model that stays open for as long as this stack. Raises StateMismatch, EngineError, Stopped,
+    and InvalidConfig for an engine that shows no internals.
     """
     if with_internals:
         check_shows_internals(engine)
+    n_raced = 0 if racing is None else len(files) if races_calibration else 1
     prompts = {key: Prompt(key, row.text, row.choices) for file in files for row in file.rows for key in [_key(row)]}
     progress("loading the model", 0, 1)
     with ExitStack() as stack:
@@ -114,7 +116,7 @@ def probe_files(
         sampling = SamplingSettings(**{**model.recommended_sampling(), **given})  # type: ignore[arg-type]
         fingerprint, generation = model.fingerprint(sampling), model.describe(sampling)
         state.claim(fingerprint, generation)
-        complete = {_key(row) for file in files[1 if racing else 0 :] for row in file.rows}
+        complete = {_key(row) for file in files[n_raced:] for row in file.rows}
         summaries = [
             probe_questions(
                 model,
@@ -131,19 +133,19 @@ def probe_files(
             for is_complete in ((True, False) if racing else (True,))
         ]
         aside = {question.uid: question for summary in summaries for question in summary.set_aside}
-        internals = outcomes = None
+        internals, outcomes = None, []
         if with_internals:
             internals = _internals(model, files[0].rows, aside, fingerprint, state, progress, should_stop)
-        if racing:
-            outcomes = ModelOutcomes(
+        for file in files[:n_raced]:
+            of_file = ModelOutcomes(
                 model,
-                {row.uid: prompts[_key(row)] for row in files[0].rows},
+                {row.uid: prompts[_key(row)] for row in file.rows},
                 settings=sampling,
                 seed=seed,
                 store=state.completions,
                 should_stop=should_stop,
             )
-            racing.enter_context(closing(outcomes))
+            outcomes.append(racing.enter_context(closing(of_file)))  # type: ignore[union-attr]
 
     def votes(rows: Sequence[QuestionRow], *, is_raced: bool) -> list[QuestionVotes]:
         asked = sorted({_key(row) for row in rows} - aside.keys())
@@ -178,7 +180,7 @@ def probe_files(
 
     rows_aside = {row.uid: aside[_key(row)] for file in files for row in file.rows if _key(row) in aside}
     return Probed(
-        votes=[votes(file.rows, is_raced=racing is not None and file is files[0]) for file in files],
+        votes=[votes(file.rows, is_raced=number < n_raced) for number, file in enumerate(files)],
         set_aside={uid: question.code for uid, question in rows_aside.items()},
         set_aside_messages={uid: question.message for uid, question in rows_aside.items()},
         tokens=_total([summary.tokens for summary in summaries]),

@@ -25,14 +25,16 @@ def check_fit(
     config: SelectionConfig,
     *,
     is_raced: bool = False,
+    is_calibration_raced: bool = False,
 ) -> str | None:
     """Return the generation fingerprint that all votes share, None where none says.
 
-    In a race pool questions may lack outcomes. Raises InvalidConfig and FingerprintMismatch where they do not go
-    together.
+    In a race questions may lack outcomes, and calibration questions in one for the threshold. Raises InvalidConfig and
+    FingerprintMismatch where they do not go together.
     """
     _check_embeddings(embeddings, len(pool_votes))
-    _check_counts(pool_votes, calibration_votes, config, may_lack_outcomes=is_raced)
+    raced = [*(["pool"] if is_raced else []), *(["calibration"] if is_calibration_raced else [])]
+    _check_counts(pool_votes, calibration_votes, config, may_lack_outcomes=raced)
     return _check_fingerprints(pool_votes, calibration_votes)
 
 
@@ -87,13 +89,13 @@ def _check_counts(
     calibration: Sequence[QuestionVotes],
     config: SelectionConfig,
     *,
-    may_lack_outcomes: bool = False,
+    may_lack_outcomes: Collection[str] = (),
 ) -> None:
     """Raise InvalidConfig unless every question has the configured numbers of answers."""
     for where, votes in (("pool", pool), ("calibration", calibration)):
         for question in votes:
             found = len(question.outcome_answers), len(question.probe_answers)
-            if may_lack_outcomes and where == "pool":
+            if where in may_lack_outcomes:
                 found = max(found[0], config.n_outcomes), found[1]
             if found != (config.n_outcomes, config.n_probes):
                 raise InvalidConfig(

@@ -16,7 +16,16 @@ from selector.calibration import Calibration, fit_thresholds, truth_scores
 from selector.config import SelectionConfig
 from selector.conformal import Floats, count_votes
 from selector.racing.bounds import SLACK, table_of_n_log_n
-from selector.votes import VoteTable
+from selector.votes import UNDRAWN, VoteTable
+
+
+class OutcomesWanted(Exception):
+    """The race cannot go on without the next outcome of each of ``rows``."""
+
+    def __init__(self, rows: list[int]) -> None:
+        self.rows = rows
+        super().__init__(f"{len(rows)} outcomes")
+
 
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
@@ -30,7 +39,8 @@ def race_calibration(
 ) -> Calibration:
     """Fit what ``calibrate`` fits, drawing recorded outcomes in their order and only while they can still matter.
 
-    A truth that has not come up counts as open until every answer is there. Raises CalibrationSetTooSmall.
+    A truth that has not come up counts as open until every answer is there. Raises CalibrationSetTooSmall, and
+    OutcomesWanted where the next outcomes are not recorded.
     """
     scores = _RacedScores(table, config)
     while True:
@@ -78,7 +88,11 @@ class _RacedScores:
         self._measure(np.arange(len(table)))
 
     def draw(self, rows: Bools) -> None:
-        """Draw the next outcome of some questions."""
+        """Draw the next outcome of some questions. Raises OutcomesWanted where some of them are not recorded."""
+        drawn = np.flatnonzero(rows)
+        is_missing = self.table.codes[drawn, self.table.n_probes + self.n_drawn[drawn]] == UNDRAWN
+        if is_missing.any():
+            raise OutcomesWanted(drawn[is_missing].tolist())
         self.n_drawn[rows] += 1
         self._measure(np.flatnonzero(rows))
 

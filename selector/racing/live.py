@@ -25,9 +25,10 @@ from selector.conformal import Floats
 from selector.generation.contract import SetAside
 from selector.outcomes import Heard
 from selector.picking import set_sizes
+from selector.racing.calibration import OutcomesWanted, race_calibration
 from selector.racing.race import CONCURRENCY, Plan, Race
 from selector.racing.selection import run_race, start_race
-from selector.votes import QuestionVotes, VoteSource, build_table
+from selector.votes import QuestionVotes, VoteSource, VoteTable, build_table
 
 if TYPE_CHECKING:
     from selector.answers import Grader
@@ -176,6 +177,48 @@ def draw_outcomes(
     uids = [question.uid for question in votes]
     run_race(race, drive, config, uids, labels, is_barred=is_barred, is_labeled=is_labeled, per_cluster=per_cluster)
     return drive.votes(race), drive.history
+
+
+def draw_calibration(
+    votes: Sequence[QuestionVotes],
+    config: SelectionConfig,
+    groups: Sequence[str] | None,
+    *,
+    table_of: Callable[[Sequence[QuestionVotes]], VoteTable],
+    outcomes: OutcomeSource,
+    progress: Callable[[str, int, int], None] = lambda stage, done, total: None,
+) -> list[QuestionVotes]:
+    """Ask for outcomes of calibration questions until the threshold is known; return the votes with those drawn.
+
+    ``table_of`` codes votes as a selection does. A question that the model refuses on the way has no more answers.
+    Raises CalibrationSetTooSmall and what ``outcomes`` raises.
+    """
+    found = list(votes)
+    row_of = {question.uid: row for row, question in enumerate(found)}
+    table, n_all = table_of(found), len(found) * config.n_outcomes
+    while True:
+        progress("racing for the threshold", sum(len(each.outcome_answers) for each in found), n_all)
+        try:
+            race_calibration(table, config, groups)
+        except OutcomesWanted as wanted:
+            rows = wanted.rows
+        else:
+            return found
+        outcomes.ask([(found[row].uid, len(found[row].outcome_answers)) for row in rows])
+        waiting = set(rows)
+        while waiting:
+            for heard in outcomes.heard():
+                row = row_of[heard.uid]
+                waiting.discard(row)
+                n = 1 if isinstance(heard, Heard) else config.n_outcomes - len(found[row].outcome_answers)
+                answer, n_tokens = (heard.answer, heard.n_tokens) if isinstance(heard, Heard) else ("", 0)
+                found[row] = replace(
+                    found[row],
+                    outcome_answers=(*found[row].outcome_answers, *([answer] * n)),
+                    outcome_tokens=(*(found[row].outcome_tokens or ()), *([n_tokens] * n)),
+                )
+        part = table_of([found[row] for row in rows])
+        table.codes[rows], table.truth_codes[rows] = part.codes, part.truth_codes
 
 
 class _Drive:

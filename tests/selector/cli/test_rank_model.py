@@ -410,3 +410,26 @@ def test_options_of_the_engine_are_handed_on_and_unknown_ones_are_named(folder, 
     assert (handed_on, unknown) == (0, 1)
     assert {row["text"].rstrip("}")[-1] for row in completions_in(folder / "state")} == {"7", "8"}
     assert "engine options is 'replicas'" in errors(capsys)[0]
+
+
+def test_the_threshold_is_raced_for_too(folder, capsys):
+    rank(folder, *RACED, out="whole.jsonl", state="whole")
+    n_whole = n_stored(folder, "whole")
+    capsys.readouterr()
+
+    assert rank(folder, *RACED, "--race-calibration") == 0
+
+    report, whole = report_of(folder), report_of(folder, "whole.jsonl")
+    assert (report["q_hat"], picks_in(folder / "picks.jsonl")) == (whole["q_hat"], picks_in(folder / "whole.jsonl"))
+    costs = report["race"]["calibration"]
+    assert costs["raced"]
+    n_left = costs["rollouts_full"] - costs["rollouts_used"]
+    assert 0 < n_left == n_whole - n_stored(folder)
+    assert "racing for the threshold" in capsys.readouterr().err
+
+    before = n_stored(folder)
+    picks = (folder / "picks.jsonl").read_bytes()
+    assert rank(folder, *RACED, "--race-calibration") == 0
+    assert n_stored(folder) == before
+    assert (folder / "picks.jsonl").read_bytes() == picks
+    assert {**report_of(folder), "seconds": 0} == {**report, "seconds": 0}
