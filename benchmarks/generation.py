@@ -22,7 +22,7 @@ import torch
 
 from selector.generation import Completion, CompletionKind, Prompt, Request, SamplingSettings, open_engine
 from selector.generation.models import resolve_model
-from selector.generation.prompts import TokenLayout
+from selector.generation.prompts import TokenLayout, trajectory_length
 from selector.tiny.questions import draw_question
 from selector.volatility import STAGES, cut_positions
 from tests.engines import vllm_server
@@ -104,9 +104,10 @@ def measure(answer: Answer, prompts: Sequence[Prompt], n_outcomes: int, n_probes
     for stage, kind in STAGES.items():
         if kind is CompletionKind.PROBE:
             requests = [
-                Request(prompt, kind, cut, trajectories[prompt.uid].token_ids)
+                Request(prompt, kind, cut, chain.token_ids, chain.text)
                 for prompt in prompts
-                for cut in sorted(set(cut_positions(len(trajectories[prompt.uid].token_ids), n_probes)))
+                for chain in [trajectories[prompt.uid]]
+                for cut in sorted(set(cut_positions(trajectory_length(chain), n_probes)))
             ]
         else:
             n_each = n_outcomes if kind is CompletionKind.OUTCOME else 1

@@ -118,7 +118,7 @@ class VLLMEngine:
             raise
 
     async def _start_engine(self, given: Mapping[str, Any]) -> AsyncLLM:
-        os.environ.setdefault("VLLM_LOGGING_LEVEL", "WARNING")  # it writes to standard output
+        os.environ.setdefault("VLLM_LOGGING_LEVEL", "ERROR")  # it writes a lot
         os.environ.setdefault("VLLM_NO_USAGE_STATS", "1")
         try:
             import torch
