@@ -219,7 +219,7 @@ def _k_means(rows: Floats32, weights: NDArray[np.float64] | None, n_clusters: in
         kmeans = KMeans(n_clusters, n_init=1, random_state=seed, copy_x=False)
         if len(rows) > SEEDING_ROWS and n_clusters <= SEEDING_ROWS:
             sample = np.random.default_rng(seed).choice(len(rows), SEEDING_ROWS, replace=False)
-            seeding = KMeans(n_clusters, n_init=1, max_iter=10, random_state=seed)
+            seeding = KMeans(n_clusters, n_init=1, max_iter=10, random_state=seed, copy_x=False)
             sample.sort()
             seeding.fit(rows[sample].astype(np.float64), sample_weight=None if weights is None else weights[sample])
             centres = seeding.cluster_centers_.astype(np.float32)

@@ -279,5 +279,8 @@ def canonical_order(uids: Sequence[str]) -> NDArray[np.intp]:
 
 @lru_cache(maxsize=8)  # strategies, clusters and resampling ask again and again for the same pool
 def _canonical_order(uids: tuple[str, ...]) -> NDArray[np.intp]:
-    keys = [hashlib.sha256(uid.encode()).digest() for uid in uids]
-    return np.array(sorted(range(len(uids)), key=lambda i: (keys[i], uids[i])), dtype=np.intp)
+    digests = bytearray()  # a million of them as objects of their own would take four times the room
+    for uid in uids:
+        digests += hashlib.sha256(uid.encode()).digest()
+    keys = np.frombuffer(digests, ">u8").reshape(-1, 4)
+    return np.lexsort(keys.T[::-1]).astype(np.intp, copy=False)
