@@ -18,7 +18,7 @@ from tests.engines import EngineMissingError, vllm_server
 from tests.journeys.command_line import CommandLine, wait_until
 from tests.smollm2 import SmolLM2MissingError, smollm2_dir
 
-pytestmark = [pytest.mark.vllm, pytest.mark.slow, pytest.mark.timeout(3600)]
+pytestmark = [pytest.mark.vllm, pytest.mark.slow, pytest.mark.timeout(3600), pytest.mark.xdist_group("vllm journey")]
 N_QUESTIONS = int(os.environ.get("ASSAY_JOURNEY_QUESTIONS", "6"))
 MODEL, N_ANSWERS, BUDGET = "smollm2", 8, 4
 IN_FLIGHT = 256  # completions that a chunk holds at most

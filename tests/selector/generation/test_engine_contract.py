@@ -29,7 +29,7 @@ LONG = Prompt(uid="long", text="Compute " + "+".join(["17"] * 300) + ".")
 TRAJECTORY, PROBE, OUTCOME = CompletionKind.TRAJECTORY, CompletionKind.PROBE, CompletionKind.OUTCOME
 
 
-VLLM_MARKS = [pytest.mark.vllm, pytest.mark.slow, pytest.mark.timeout(600)]
+VLLM_MARKS = [pytest.mark.vllm, pytest.mark.slow, pytest.mark.timeout(600), pytest.mark.xdist_group("vllm")]
 VLLM = [pytest.param("openai", marks=VLLM_MARKS)]
 if find_spec("vllm"):
     VLLM.append(pytest.param("vllm", marks=VLLM_MARKS))

@@ -17,7 +17,7 @@ from tests.engines import ROOT, VLLM_PYTHON, vllm_environment
 
 
 def on_ray(test):
-    return pytest.mark.vllm(pytest.mark.slow(pytest.mark.timeout(900)(test)))
+    return pytest.mark.xdist_group("vllm")(pytest.mark.vllm(pytest.mark.slow(pytest.mark.timeout(900)(test))))
 
 
 def run_script(what: str) -> dict:

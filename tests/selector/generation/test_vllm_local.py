@@ -14,6 +14,7 @@ HERE = "tests/selector/generation"
 
 
 @pytest.mark.vllm
+@pytest.mark.xdist_group("vllm")
 @pytest.mark.slow
 @pytest.mark.timeout(1200)
 def test_vllm_in_this_process_does_what_every_engine_does_and_more(tmp_path):
