@@ -31,14 +31,14 @@ from tests.smollm2 import GGUF_NAME, smollm2_dir
 ROOT = Path(__file__).resolve().parents[1]
 AT_A_TIME = 4  # questions of one turn
 LLAMA_SERVER = """
-import sys, time, xllamacpp
+import sys, xllamacpp
 params = xllamacpp.CommonParams()
 params.model.path, params.model_alias = sys.argv[1], {"llama"}
 params.n_parallel, params.n_ctx, params.port, params.cont_batching = 16, 16 * 1024, 0, True
 params.sampling.seed = 1
 server = xllamacpp.Server(params)
 print(server.listening_address, flush=True)
-time.sleep(10**9)
+sys.stdin.read()  # until whoever started it is gone
 """
 
 
@@ -46,7 +46,11 @@ time.sleep(10**9)
 def llama_server(gguf: Path) -> Iterator[str]:
     """Serve a GGUF file with llama.cpp and yield the base URL of its API."""
     server = subprocess.Popen(
-        [sys.executable, "-c", LLAMA_SERVER, str(gguf)], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+        [sys.executable, "-c", LLAMA_SERVER, str(gguf)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
     )
     try:
         address = next((line.strip() for line in server.stdout or () if line.startswith("http")), None)

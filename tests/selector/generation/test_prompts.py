@@ -3,11 +3,13 @@
 import pytest
 from transformers import AutoTokenizer
 
-from selector.generation import Completion, CompletionKind, Prompt
+from selector.errors import InvalidConfig
+from selector.generation import Completion, CompletionKind, Prompt, Request, SamplingSettings
 from selector.generation.prompts import (
     TokenLayout,
     extraction_messages,
     question_text,
+    replies_are_whole,
     trajectory_length,
     word_pieces,
 )
@@ -96,3 +98,54 @@ def test_the_textual_probe_shows_the_question_and_only_the_reasoning_before_the_
     assert "Compute 2+3.\n\nBox it.\nFirst {2}\n" in message["content"]
     assert "then" not in message["content"].split("Your question:")[0].split("Box it.")[1]
     assert message["content"].endswith("Your response:\n")
+
+
+def test_the_authors_layout_asks_anew_with_the_cut_chain_in_the_middle(tokenizer):
+    tokenizer.chat_template = None
+    layout = TokenLayout(tokenizer, "Box it.", probe_layout="authors")
+    chain = tuple(tokenizer.encode("2+3=5, so 5."))
+    request = Request(PROMPT, CompletionKind.PROBE, 4, chain)
+
+    ids = layout.row(request, layout.prompt_ids(PROMPT))
+
+    text = tokenizer.decode(ids)
+    before, _, after = text.partition("Compute 2+3.\n\nBox it.\n" + tokenizer.decode(chain[:4]))
+    assert before.startswith("You extract answers.")
+    assert after.rstrip().endswith("Your response:")
+    assert layout.probe_stop is None
+    assert layout.row(Request(PROMPT, CompletionKind.OUTCOME, 0), [1, 2]) == [1, 2]
+
+
+def test_layouts_have_names_of_their_own_and_the_default_keeps_its(tokenizer):
+    by_default, ours, authors = (
+        TokenLayout(tokenizer, "", **options).describe()
+        for options in ({}, {"probe_layout": "shared-prefix"}, {"probe_layout": "authors"})
+    )
+
+    assert by_default == ours
+    assert by_default["layout"] == "token-ids-1"
+    assert authors == {**ours, "layout": "authors-token-ids-1"}
+    assert [replies_are_whole(each) for each in (ours, authors, {"layout": "text-1"}, {})] == [
+        False,
+        True,
+        False,
+        False,
+    ]
+
+
+def test_a_layout_nobody_knows_is_refused(tokenizer):
+    with pytest.raises(InvalidConfig) as caught:
+        TokenLayout(tokenizer, "", probe_layout="mine")
+
+    assert "shared-prefix, authors" in str(caught.value)
+
+
+def test_the_authors_layout_leaves_less_room_for_a_prompt(tokenizer):
+    settings = SamplingSettings(max_tokens=60, probe_max_tokens=16)
+    prompt = Prompt(uid="q", text="Compute 1" + "+1" * 40 + ".")
+    n_tokens = len(TokenLayout(tokenizer, "").prompt_ids(prompt))
+    context = n_tokens + 60 + 16 + 30
+
+    assert TokenLayout(tokenizer, "").too_long([prompt], settings, context) == []
+    with pytest.raises(InvalidConfig):
+        TokenLayout(tokenizer, "", probe_layout="authors").too_long([prompt], settings, 76)

@@ -4,10 +4,12 @@ import pytest
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
+from selector.answers import extract_answer
 from selector.errors import InvalidConfig, ModelNotFound
 from selector.generation import CompletionKind, Prompt, Request, SamplingSettings, open_engine
 from selector.generation.decoding import Sampler, decode
 from selector.tiny import MODEL_DIR
+from selector.volatility import CompletionShards, probe_questions, votes_of
 
 SETTINGS = SamplingSettings(temperature=1.0, max_tokens=60, probe_max_tokens=16)
 PROMPTS = [Prompt(uid=f"q{i}", text=f"Compute {17 + i}+{28 * i}-{i}{'+1' * i}.") for i in range(6)]
@@ -131,7 +133,12 @@ def test_a_missing_model_is_named(tmp_path):
 
 @pytest.mark.parametrize(
     ("options", "setting"),
-    [({"dtype": "float12"}, "dtype"), ({"batch_size": 0}, "batch_size"), ({"concurrency": 4}, "engine options")],
+    [
+        ({"dtype": "float12"}, "dtype"),
+        ({"batch_size": 0}, "batch_size"),
+        ({"concurrency": 4}, "engine options"),
+        ({"probe_layout": "mine"}, "probe_layout"),
+    ],
 )
 def test_options_that_mean_nothing_are_named(options, setting):
     with pytest.raises(InvalidConfig) as caught:
@@ -156,3 +163,23 @@ def test_the_tiny_model_is_asked_the_bare_question_and_an_instruction_changes_th
     assert instructed.fingerprint(SETTINGS) != engine.fingerprint(SETTINGS)
     for opened in (instructed, by_path):
         opened.close()
+
+
+def test_by_the_authors_layout_the_whole_response_is_the_answer(tmp_path):
+    authors = open_engine("transformers", model="assay-tiny", probe_layout="authors")
+    ours = open_engine("transformers", model="assay-tiny")
+    store = CompletionShards(tmp_path / "completions")
+
+    probe_questions(authors, PROMPTS[:2], settings=SETTINGS, n_outcomes=1, n_probes=3, seed=1, store=store)
+
+    made = list(store.load(["q0"]))
+    probes = [each for each in made if each.kind is CompletionKind.PROBE]
+    assert len(probes) == 3
+    (chain,) = (each for each in made if each.kind is CompletionKind.TRAJECTORY)
+    assert all(each.n_prompt_tokens > chain.n_prompt_tokens + each.index + 20 for each in probes)
+    assert votes_of("q0", made, 1, 3, whole_replies=True).probe_answers == tuple(
+        extract_answer(each.text) for each in sorted(probes, key=lambda each: each.index)
+    )
+    assert authors.fingerprint(SETTINGS) != ours.fingerprint(SETTINGS)
+    for engine in (authors, ours):
+        engine.close()
