@@ -24,7 +24,7 @@ KEYS = ["const", "random", "entropy", "v2", "shift"]
 
 @pytest.fixture
 def finished_run(new_run, scripted_model) -> SelectionRun:
-    return run_to_its_end(new_run(policy_model=scripted_model()))
+    return run_to_its_end(new_run(policy_model=scripted_model(), race="off"))
 
 
 @pytest.fixture
