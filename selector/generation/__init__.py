@@ -7,7 +7,7 @@ from importlib import import_module
 from inspect import signature
 from typing import Any
 
-from selector.errors import InvalidConfig
+from selector.errors import EngineUnavailable, InvalidConfig
 from selector.generation.contract import (
     Completion,
     CompletionKind,
@@ -39,6 +39,8 @@ ENGINES: Mapping[str, tuple[str, str]] = {  # module and class; stored in the da
     "scripted": ("selector.generation.scripted", "ScriptedEngine"),
 }
 
+EXTRAS = {"ray": "ray,vllm"}  # of pip, for engines that not everybody installs
+
 
 def open_engine(kind: str, *, model: str, **options: Any) -> Engine:
     """Load a model or connect to its server; options left out or None take their defaults.
@@ -56,7 +58,13 @@ def open_engine(kind: str, *, model: str, **options: Any) -> Engine:
     if kind not in ENGINES:
         raise InvalidConfig("engine", kind, f"one of {', '.join(ENGINES)}")
     module, class_name = ENGINES[kind]
-    engine_class = getattr(import_module(module), class_name)
+    try:
+        engine_class = getattr(import_module(module), class_name)
+    except ImportError as missing:
+        if kind not in EXTRAS:
+            raise
+        reason = f"it cannot be loaded ({missing}); pip install 'assay-rlvr[{EXTRAS[kind]}]'"
+        raise EngineUnavailable(where=kind.capitalize(), reason=reason) from missing
     given = {name: value for name, value in options.items() if value is not None}
     known = list(signature(engine_class).parameters)
     if unknown := sorted(set(given) - set(known)):

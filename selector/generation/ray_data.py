@@ -19,6 +19,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import ray
+from ray.data.llm import Processor, build_processor, vLLMEngineProcessorConfig
+from ray.exceptions import RayError
 from transformers import AutoConfig, AutoTokenizer
 
 from selector.errors import EngineUnavailable, InvalidConfig
@@ -33,14 +36,6 @@ from selector.generation.models import (
     resolve_model,
 )
 from selector.generation.prompts import TokenLayout, fingerprint_of
-
-try:
-    import ray
-    from ray.data.llm import Processor, build_processor, vLLMEngineProcessorConfig
-    from ray.exceptions import RayError
-except ImportError as missing:
-    reason = f"it cannot be loaded ({missing}); pip install 'assay-rlvr[ray,vllm]'"
-    raise EngineUnavailable(where="Ray", reason=reason) from missing
 
 ORPHANS_END = "RAY_kill_child_processes_on_worker_exit_with_raylet_subreaper"  # vLLM's engine outlives a killed worker
 CPU_BLOCK_TOKENS = 32  # what the prefix cache keeps together; of vLLM's 128 on a CPU probes share less
