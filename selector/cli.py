@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Sequence
 
-from selector.command_line import Subparsers, add_command, engine_option, field_and_column, with_progress
+from selector.command_line import Subparsers, add_command, count, engine_option, field_and_column, price, with_progress
 from selector.comparing.commands import add_backtest, add_compare
 from selector.config import PRESETS, RULES
 from selector.curriculum.commands import add_curriculum
@@ -277,8 +277,8 @@ def _add_model_options(parser: argparse.ArgumentParser, *, n_answers: int | None
         default=KEEP[0],
         help="of a full answer: all that the model wrote, or the answer alone (default: completions)",
     )
-    model.add_argument("--gpu-price", type=float, metavar="P", help="what one GPU costs an hour, to show what is spent")
-    model.add_argument("--gpus", type=int, default=1, metavar="N", help="how many GPUs that price is paid for")
+    model.add_argument("--gpu-price", type=price, metavar="P", help="what one GPU costs an hour, to show what is spent")
+    model.add_argument("--gpus", type=count, default=1, metavar="N", help="how many GPUs that price is paid for")
     model.add_argument("--state", metavar="DIR", help="where answers are kept for going on later (default: OUT.state)")
 
 

@@ -46,6 +46,22 @@ def engine_option(text: str) -> tuple[str, object]:
         return name, value
 
 
+def price(text: str) -> float:
+    """Read a price: a number above 0."""
+    value = float(text)
+    if not 0 < value < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text} is no price; a number above 0 is")
+    return value
+
+
+def count(text: str) -> int:
+    """Read a whole number from 1."""
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"{text} is too few; the least is 1")
+    return value
+
+
 def with_progress(command: Command, options: argparse.Namespace) -> int:
     """Run a command that shows how far it is, and that a signal stops once what is finished is saved."""
     from selector.progress import StageProgress, StopOnSignal

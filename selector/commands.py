@@ -27,6 +27,7 @@ from selector.pipeline import Progress, run_selection
 from selector.probing import Probed, Questions, probe_files, read_question_file
 from selector.progress import StageProgress, StopOnSignal
 from selector.racing.report import describe_costs
+from selector.racing.selection import check_can_race
 from selector.racing.settings import RaceSettings
 from selector.recorded import embedded_texts, fit_counts, hash_of_rows, load_embeddings, load_internals
 from selector.report import count_tokens
@@ -67,6 +68,8 @@ def rank(options: Namespace, progress: StageProgress, stop: StopOnSignal) -> int
     if options.n_triage_probes < WINDOW:
         raise InvalidConfig("--n-triage-probes", options.n_triage_probes, f"at least {WINDOW}, the window they are in")
     race = _race(options, config)
+    if race and race.mode != "off":
+        check_can_race(STRATEGIES[config.strategy])
     triage_labels = read_labels(options.triage_labels) if options.triage_labels else {}
     labeled = [*_labeled(options), *triage_labels]
 

@@ -158,9 +158,11 @@ def create_run(
 def complete_run(run: SelectionRun, *, by: User | None) -> SelectionRun:
     """Queue a run with the settings of a raced one and all answers: only those that the race left out are asked.
 
-    Raises Conflict run_not_raced for a run that asks for all answers anyway.
+    Raises Conflict run_not_raced for a run that asks for all answers anyway, run_not_finished for one that goes on.
     """
     policies.check_can_manage(run.pool, by)
+    if run.status != SelectionRun.Status.FINISHED:
+        raise Conflict(_("%(run)s has not finished yet.") % {"run": run}, code="run_not_finished")
     if run.race == SelectionRun.Race.OFF:
         raise Conflict(_("%(run)s asks for all answers already.") % {"run": run}, code="run_not_raced")
     return create_run(

@@ -78,7 +78,7 @@ STAGES = {
     "choosing": gettext_lazy("choosing"),
     "comparing": gettext_lazy("comparing"),
     "resampling": gettext_lazy("resampling"),
-    "racing": gettext_lazy("asking for full answers: clusters whose best questions are known"),
+    "racing": gettext_lazy("asking for full answers: those in, and those needed no more"),
 }
 PLACES = {"calibration": gettext_lazy("Calibration"), "pool": gettext_lazy("Pool")}
 QUESTION_STATES = {  # words and tone

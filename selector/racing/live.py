@@ -237,7 +237,6 @@ class _Drive:
         self.history: list[dict[str, int]] = []
 
     def __call__(self, race: Race) -> None:
-        n_clusters = len(race.plan.shares)
         for uid in self._outcomes.set_aside:
             self._leave_out(race, self._row_of[uid])
         while not race.done:
@@ -253,7 +252,7 @@ class _Drive:
                 else:
                     self._leave_out(race, row)
             self._note(race)
-            self._progress("racing", min(race.n_clusters_decided, n_clusters), n_clusters)
+        self._progress("racing", len(race) * race.n_outcomes, len(race) * race.n_outcomes)
 
     def _leave_out(self, race: Race, row: int) -> None:
         self._is_barred[row] = True
@@ -262,12 +261,16 @@ class _Drive:
         race.replan(replace(race.plan, excluded=excluded, complete=complete))
 
     def _note(self, race: Race) -> None:
-        """Keep how far the race is, whenever another percent of all outcomes was heard."""
+        """Tell and keep how far the race is, whenever another percent of all outcomes was heard.
+
+        Done is what was heard of questions that are open, and everything of the others.
+        """
         n_heard = int(race.n_drawn.sum())
         if self.history and n_heard < self.history[-1]["outcomes"] + max(1, len(race) * race.n_outcomes // 100):
             return
-        decided = race.n_clusters_decided
-        self.history.append({"outcomes": n_heard, "open": race.n_open, "decided": decided})
+        rows, n_all = race.open_rows(), len(race) * race.n_outcomes
+        self._progress("racing", n_all - int(np.sum(race.n_outcomes - race.n_drawn[rows])), n_all)
+        self.history.append({"outcomes": n_heard, "open": len(rows), "decided": race.n_clusters_decided})
 
     def votes(self, race: Race) -> list[QuestionVotes]:
         """Return the votes with the outcomes that count: of each question the first ones, without a gap."""

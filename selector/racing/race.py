@@ -150,14 +150,12 @@ class Race:
         self._settle()
         return sum(contest.undecided_aim == 0 for contest in self._clusters.values())
 
-    @property
-    def n_open(self) -> int:
-        """How many questions can still be among the best of their cluster, or are."""
+    def open_rows(self) -> list[int]:
+        """Return the questions that can still be among the best of their cluster, or are."""
         self._settle()
         bars = {name: each.bar(each.aims[0]) for name, each in self._clusters.items()}
-        return sum(
-            self.worth.high[row] >= bars[name] for row in self._rows if (name := int(self.plan.labels[row])) in bars
-        )
+        labels = self.plan.labels
+        return [row for row in self._rows if (name := int(labels[row])) in bars and self.worth.high[row] >= bars[name]]
 
     # What is known
 

@@ -33,7 +33,8 @@ class RaceSettings:
             raise InvalidConfig("--race-error", self.error, "a share between 0 and 1, such as 0.05")
         for name, value in (("--race-audit", self.n_audit + 1), ("--race-concurrency", self.concurrency)):
             if value is not None and value < 1:
-                raise InvalidConfig(name, value, "a whole number from 1 (0 leaves the audit out)")
+                wanted = "from 1" if name == "--race-concurrency" else "from 0, which leaves the audit out"
+                raise InvalidConfig(name, value - (name == "--race-audit"), f"a whole number {wanted}")
         if self.mode == "probabilistic" and self.calibration:
             wanted = "left out: the model of a probabilistic race is fitted on complete calibration answers"
             raise InvalidConfig("--race-calibration", True, wanted)

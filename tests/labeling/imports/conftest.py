@@ -41,6 +41,7 @@ class Outcome(NamedTuple):
 
     out: str
     status: int
+    stderr: str = ""
 
     @property
     def json(self) -> dict:
@@ -57,6 +58,7 @@ def command(capsys, db):
             status = 0
         except SystemExit as exit:
             status = int(exit.code or 0)
-        return Outcome(capsys.readouterr().out, status)
+        printed = capsys.readouterr()
+        return Outcome(printed.out, status, printed.err)
 
     return command

@@ -329,3 +329,19 @@ def test_memory_and_statements_do_not_grow_with_the_file(command, write, django_
 
     with django_assert_max_num_queries(70):
         command("import_questions", path, "--pool", "P", "--json")
+
+
+def test_a_pool_made_at_a_shell_gets_a_manager_or_a_word_about_it(command, write):
+    path = write({"id": "q1", "question": "What is $1+1$?"})
+
+    outcome = command("import_questions", path, "--pool", "Algebra")
+    assert "Nobody manages “Algebra” yet" in outcome.stderr
+    with pytest.raises(CommandError, match="no user 'mira'"):
+        command("import_questions", path, "--pool", "Algebra", "--manager", "mira")
+
+    mira = factories.make_user(username="mira")
+    outcome = command("import_questions", path, "--pool", "Algebra", "--manager", "mira")
+
+    assert "Nobody manages" not in outcome.stderr
+    assert Pool.objects.managed_by(mira).get().name == "Algebra"
+    assert "Nobody manages" not in command("import_questions", path, "--pool", "Algebra").stderr

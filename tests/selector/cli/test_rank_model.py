@@ -433,3 +433,19 @@ def test_the_threshold_is_raced_for_too(folder, capsys):
     assert n_stored(folder) == before
     assert (folder / "picks.jsonl").read_bytes() == picks
     assert {**report_of(folder), "seconds": 0} == {**report, "seconds": 0}
+
+
+@pytest.mark.parametrize("options", [("--gpu-price", "nan"), ("--gpu-price", "-1"), ("--gpus", "0")])
+def test_prices_and_numbers_without_meaning_are_refused(folder, options, capsys):
+    with pytest.raises(SystemExit) as stopped:
+        rank(folder, *options)
+
+    assert stopped.value.code == 2
+    assert options[0] in capsys.readouterr().err
+
+
+def test_what_cannot_be_raced_is_refused_before_a_model_is_asked(folder, capsys):
+    assert rank(folder, "--strategy", "random", "--race", "exact") == 1
+
+    assert any("cannot be raced" in line for line in errors(capsys))
+    assert not (folder / "state").exists()
