@@ -13,10 +13,15 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).resolve().parents[1]
 VLLM_PYTHON = ROOT / ".venv-vllm" / "bin" / "python"
 TCMALLOC = Path("/usr/lib/x86_64-linux-gnu/libtcmalloc_minimal.so.4")
 VLLM_START_SECONDS = 480  # 25 on a quiet machine
+on_many_machines = pytest.mark.skipif(
+    not os.environ.get("ASSAY_CLUSTERS"), reason="several engines take minutes to start: set ASSAY_CLUSTERS=1"
+)
 
 
 class EngineMissingError(Exception):

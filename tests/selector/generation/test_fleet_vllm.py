@@ -15,9 +15,15 @@ import pytest
 from selector.generation import CompletionKind, Prompt, Request, SamplingSettings, open_engine
 from selector.tiny import MODEL_DIR
 from tests.conftest import skip_or_fail
-from tests.engines import EngineMissingError, vllm_server
+from tests.engines import EngineMissingError, on_many_machines, vllm_server
 
-pytestmark = [pytest.mark.vllm, pytest.mark.slow, pytest.mark.timeout(900), pytest.mark.xdist_group("vllm")]
+pytestmark = [
+    pytest.mark.vllm,
+    pytest.mark.slow,
+    pytest.mark.timeout(900),
+    pytest.mark.xdist_group("vllm"),
+    on_many_machines,
+]
 SETTINGS = SamplingSettings(temperature=1.0, max_tokens=60, probe_max_tokens=16)
 N_QUESTIONS, N_OUTCOMES, AT_ONCE = 60, 8, 32
 

@@ -13,11 +13,13 @@ import pytest
 from selector.errors import EngineUnavailable
 from selector.generation import open_engine
 from tests.conftest import skip_or_fail
-from tests.engines import ROOT, VLLM_PYTHON, vllm_environment
+from tests.engines import ROOT, VLLM_PYTHON, on_many_machines, vllm_environment
 
 
 def on_ray(test):
-    return pytest.mark.xdist_group("vllm")(pytest.mark.vllm(pytest.mark.slow(pytest.mark.timeout(900)(test))))
+    return on_many_machines(
+        pytest.mark.xdist_group("vllm")(pytest.mark.vllm(pytest.mark.slow(pytest.mark.timeout(900)(test))))
+    )
 
 
 def run_script(what: str) -> dict:
