@@ -23,7 +23,18 @@ N_QUESTIONS = int(os.environ.get("ASSAY_JOURNEY_QUESTIONS", "6"))
 MODEL, N_ANSWERS, BUDGET = "smollm2", 8, 4
 IN_FLIGHT = 256  # completions that a chunk holds at most
 SELECT = ("select", "--pool", "svamp", "--calibration", "known", "--model", MODEL, "--budget", str(BUDGET))
-SELECT = (*SELECT, "--alpha", "0.8", "--outcomes", str(N_ANSWERS), "--probes", str(N_ANSWERS), "--json")
+SELECT = (
+    *SELECT,
+    "--alpha",
+    "0.8",
+    "--outcomes",
+    str(N_ANSWERS),
+    "--probes",
+    str(N_ANSWERS),
+    "--race",
+    "off",
+    "--json",
+)
 
 
 @pytest.fixture(scope="module")
