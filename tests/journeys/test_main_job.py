@@ -83,7 +83,7 @@ def test_a_file_of_questions_becomes_a_dataset(site: tuple[CommandLine, str], tm
         mira.goto("/models/new/")
         mira.get_by_label("Name", exact=True).fill("tiny")
         mira.get_by_label("Model", exact=True).fill("assay-tiny")
-        mira.get_by_text("Sampling", exact=True).click()
+        mira.get_by_text("Sampling and keeping", exact=True).click()
         mira.get_by_label("Longest answer, in tokens").fill("80")
         mira.get_by_role("button", name="Add the model").click()
 
