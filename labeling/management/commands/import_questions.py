@@ -34,9 +34,9 @@ class Command(BaseCommand):
             options,
             noun="questions",
         )
-        pool = Pool.objects.filter(name__iexact=" ".join(options["pool"].split())).first()
-        if pool is None:  # a dry run
+        if options["dry_run"]:
             return
+        pool = Pool.objects.get(name__iexact=" ".join(options["pool"].split()))
         if manager is not None:
             add_member(pool=pool, user=manager, role=Role.MANAGER, by=None)
         elif not pool.memberships.filter(role=Role.MANAGER).exists():

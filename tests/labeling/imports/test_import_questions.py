@@ -340,6 +340,8 @@ def test_a_pool_made_at_a_shell_gets_a_manager_or_a_word_about_it(command, write
         command("import_questions", path, "--pool", "Algebra", "--manager", "mira")
 
     mira = factories.make_user(username="mira")
+    command("import_questions", path, "--pool", "Algebra", "--manager", "mira", "--dry-run")
+    assert not Pool.objects.managed_by(mira).exists()
     outcome = command("import_questions", path, "--pool", "Algebra", "--manager", "mira")
 
     assert "Nobody manages" not in outcome.stderr
